@@ -728,6 +728,8 @@ pub enum Listed {
     Policies,
     /// Numbers that describe a round.
     Metrics,
+    /// Tools that agents call.
+    Toolkits,
     /// Who can hear whom.
     Topologies,
     /// Models that can be asked.

@@ -33,6 +33,7 @@ pub fn list(what: Listed, filters: &[String], as_json: bool, registry: &Registry
         Listed::Templates => return templates::list(filters, as_json),
         Listed::Policies => registry.policies(),
         Listed::Metrics => registry.metrics(),
+        Listed::Toolkits => registry.toolkits(),
         Listed::Topologies => {
             if as_json {
                 let all: Vec<_> = topology::kinds()

@@ -1,7 +1,7 @@
 //! The chapter of the book that describes scenarios, generated from the schema and so from the types that read them.
 
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{self, MetricKeys};
+use polity_kernel::scenario::{self, MetricKeys, ToolkitKeys};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ may lie anywhere.
 ";
 
 /// Kinds of leaves, with titles and introductions of their sections.
-const KINDS: [(&str, &str, &str); 6] = [
+const KINDS: [(&str, &str, &str); 7] = [
     (
         "world",
         "Worlds",
@@ -52,6 +52,7 @@ const KINDS: [(&str, &str, &str); 6] = [
     ),
     ("policy", "Policies", "How the agents of a cohort behave."),
     ("method", "Methods", "How a team works on an item of a data set."),
+    ("toolkit", "Toolkits", "Tools that agents call (`tools`). All have these keys, and most have more:"),
     ("metric", "Metrics", "Numbers that describe a round. All have these keys, and some have more:"),
     (
         "topology",
@@ -73,20 +74,24 @@ pub fn reference(registry: &Registry) -> String {
     }
     for (kind, title, about) in KINDS {
         let _ = write!(text, "## {title}\n\n{about}\n\n");
-        if kind == "metric" {
-            let shared = serde_json::to_value(schemars::schema_for!(MetricKeys)).unwrap_or_default();
-            book.keys(&shared, &mut text);
-        }
-        // Topologies are not folders of the catalogue.
+        let shared = match kind {
+            "metric" => schemars::schema_for!(MetricKeys),
+            "toolkit" => schemars::schema_for!(ToolkitKeys),
+            _ => schemars::Schema::default(),
+        };
+        book.keys(&serde_json::to_value(shared).unwrap_or_default(), &mut text);
         if kind != "topology" {
             let kinds = plural(kind);
             let _ = write!(
                 text,
                 "`polity list {kinds}` lists them. The keys of each are in the README of its folder in `crates/polity-catalog/{kinds}/`.\n\n"
             );
-            continue;
         }
-        let leaves = book.definitions.iter().filter(|(name, _)| name.split('.').count() == 2);
+        // Topologies, and toolkits whose calls the driver makes, are not folders of the catalogue.
+        let outside = registry.toolkits().into_iter().filter(|card| card.files.folder.is_empty());
+        let outside: Vec<String> = outside.map(|card| format!("toolkit.{}", card.name)).collect();
+        let is_described = |name: &str| kind == "topology" || outside.iter().any(|known| known == name);
+        let leaves = book.definitions.iter().filter(|(name, _)| name.split('.').count() == 2 && is_described(name));
         for (leaf, definition) in leaves.filter(|(name, _)| name.split('.').next() == Some(kind)) {
             book.section("###", leaf, definition, &mut text);
             book.types_of(leaf, "####", &mut text);

@@ -6,6 +6,7 @@ use crate::run::{Folder, Inventory, LOCK, Manifest, irregular, is_marked, manife
 use crate::sweep::{SWEEP_FILE, SweepManifest, is_sweep, run_folder};
 use polity_kernel::event::Part;
 use polity_kernel::journal::segment_number;
+use polity_models::toolkits::FILES;
 use polity_store::disk::{Disk, EntryKind};
 use polity_store::listing::{DIGESTS_FILE, Listing};
 use polity_store::snapshots::{Snapshots, is_snapshot};
@@ -24,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum folder depth.
 const DEEPEST: u32 = 16;
 /// Contents of a run's folder besides its journal, tables and inputs.
-const BESIDE: [&str; 9] =
-    ["manifest.json", LOCK, "journal", "tables", "inputs", "report.html", "control", "people", "batches"];
+const BESIDE: [&str; 10] =
+    ["manifest.json", LOCK, "journal", "tables", "inputs", "report.html", "control", "people", "batches", FILES];
 
 /// The result for a folder.
 #[derive(Clone, Debug, Serialize)]

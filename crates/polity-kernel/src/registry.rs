@@ -418,17 +418,19 @@ impl Registry {
         self.environments.cards()
     }
 
-    /// Returns all leaves by kind, like their folders. An environment is also a world, but is listed only as an environment.
+    /// Returns all leaves by kind, like their folders. An environment is also a world, but is listed only as an environment. Toolkits
+    /// whose calls the driver makes are no leaves of the catalogue; see [`Registry::toolkits`].
     #[must_use]
     pub fn leaves(&self) -> [(&'static str, Vec<&LeafInfo>); 6] {
         let worlds = self.worlds().into_iter().filter(|card| !self.environments.leaves.contains_key(card.name));
+        let toolkits = self.toolkits().into_iter().filter(|card| !card.files.folder.is_empty());
         [
             ("worlds", worlds.collect()),
             ("environments", self.environments()),
             ("policies", self.policies()),
             ("methods", self.methods()),
             ("metrics", self.metrics()),
-            ("toolkits", self.toolkits()),
+            ("toolkits", toolkits.collect()),
         ]
     }
 

@@ -11,6 +11,7 @@ use crate::scenario::Inputs;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -152,6 +153,15 @@ impl fmt::Display for ToolResult {
     }
 }
 
+/// What a toolkit listed itself before a run, for toolkits whose parameters do not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its tools.
+    pub tools: Vec<ToolSpec>,
+    /// A hash of the definition of each tool, by the toolkit's own name of it. A run goes on only with these definitions.
+    pub pins: BTreeMap<String, String>,
+}
+
 /// The arguments of a call, by name.
 pub type Arguments = serde_json::Map<String, serde_json::Value>;
 
@@ -229,6 +239,7 @@ pub trait OutsideToolkit: 'static {
     type Params: DeserializeOwned + JsonSchema;
 
     /// Returns its tools; or which parameter does not fit. `listed`: the tools that the toolkit itself listed before the run, for
-    /// toolkits whose parameters do not tell ([`Inputs::tools`]).
+    /// toolkits whose parameters do not tell ([`Inputs::tools`]). `None`: it was not asked yet, as when a scenario is only checked. Then such
+    /// a toolkit has no tools.
     fn tools(params: Self::Params, listed: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid>;
 }

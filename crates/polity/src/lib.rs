@@ -153,5 +153,6 @@ pub fn registry() -> Registry {
     let mut registry = Registry::new();
     polity_catalog::register_all(&mut registry);
     polity_models::toolkits::register_all(&mut registry);
+    polity_driver::run::register_toolkits(&mut registry);
     registry
 }

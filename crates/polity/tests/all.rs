@@ -59,6 +59,7 @@ mod sweep;
 mod systems;
 mod templates;
 mod tidy;
+mod tools;
 mod traces;
 mod validation;
 mod view;

@@ -355,6 +355,11 @@ fn commands_of_the_sandbox() {
 }
 
 #[test]
+fn the_page_on_tools_is_true() {
+    check_page("tools.md");
+}
+
+#[test]
 fn commands_of_people() {
     check_page("people.md");
 }

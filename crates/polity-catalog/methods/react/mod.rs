@@ -70,7 +70,7 @@ impl Method for React {
             }
             match acted {
                 Acted::Called => {}
-                Acted::Answered(said) => answer = Some(said),
+                Acted::Answered { answer: said, .. } => answer = Some(said),
                 Acted::Nothing => break,
             }
             if let Some(answer) = &answer {

@@ -19,6 +19,7 @@ include!(concat!(env!("OUT_DIR"), "/leaves.rs"));
 fn register_others(registry: &mut polity_kernel::registry::Registry) {
     polity_worlds::register_all(registry);
     polity_environments::register_all(registry);
+    polity_toolkits::register_all(registry);
     polity_policies::register_all(registry);
     polity_metrics::register_all(registry);
 }

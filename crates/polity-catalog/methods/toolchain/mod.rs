@@ -1,5 +1,8 @@
 //! ToolChain*: a search over calls of tools for the cheapest plan. See README.md.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::plans::{Branching, Found, best_first, carry_out, monte_carlo};
 use crate::team::{ANSWER, ANSWERS, NO_ANSWER, verdict};
 use polity_kernel::Invalid;

@@ -272,6 +272,7 @@ impl Engine<'_> {
     ) -> Result<Step, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
+        let prepared = &*self.with_listed(prepared, &scenario)?;
         let engine = self.with_models_of(prepared, &scenario, Some(out))?;
         let mut machine = self.assemble(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;
@@ -283,6 +284,10 @@ impl Engine<'_> {
         let budget = scenario.budget.with(&self.budget);
         engine.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
+        if let Some(origin) = &origin {
+            // The journal names states of toolkits, which lie in the original's folder.
+            folder.copy_tools(Path::new(&origin.folder))?;
+        }
         let capabilities = engine.capabilities(&asked.models);
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;

@@ -9,6 +9,7 @@ use polity_kernel::digest::FileHash;
 use polity_kernel::journal::segment_number;
 use polity_kernel::scenario::{Inputs, Scenario};
 use polity_kernel::tree::Node;
+use polity_models::toolkits::FILES;
 use polity_store::disk::{Disk, EntryKind, create_dir_durably, write_atomically};
 use polity_store::snapshots::Snapshots;
 use polity_store::{DriveError, Fault};
@@ -175,6 +176,15 @@ impl Folder {
         Ok(())
     }
 
+    /// Copies the files of the toolkits of another run.
+    pub(super) fn copy_tools(&self, from: &Path) -> Result<(), DriveError> {
+        let from = from.join(FILES);
+        match self.disk.exists(&from).map_err(DriveError::disk(&from))? {
+            true => copy_folder(self.disk.as_ref(), &from, &self.path.join(FILES)),
+            false => Ok(()),
+        }
+    }
+
     /// `text`: as in the journal.
     pub(super) fn write_manifest(&self, text: &str) -> Result<(), DriveError> {
         let path = self.path.join("manifest.json");
@@ -224,7 +234,7 @@ impl Folder {
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault.into());
         }
-        let mut inputs = Inputs::default();
+        let mut inputs = Inputs { tools: manifest.listed.clone(), ..Inputs::default() };
         let mut loaded = Vec::new();
         for wish in scenario.files() {
             let file = files.iter().find(|file| file.entry.path == wish.path).ok_or_else(|| {
@@ -238,4 +248,21 @@ impl Folder {
         let (name, source) = (manifest.name.clone(), manifest.source.clone());
         Ok(Prepared { tree, name, source, inputs, edits: manifest.edits.clone(), design: None, files: loaded })
     }
+}
+
+/// Copies a folder with the folders in it. Whatever is neither a file nor a folder is left out.
+fn copy_folder(disk: &dyn Disk, from: &Path, to: &Path) -> Result<(), DriveError> {
+    disk.create_dir_all(to).map_err(DriveError::disk(to))?;
+    for name in disk.list(from).map_err(DriveError::disk(from))? {
+        let (old, new) = (from.join(&name), to.join(&name));
+        match disk.kind(&old).map_err(DriveError::disk(&old))? {
+            EntryKind::Folder => copy_folder(disk, &old, &new)?,
+            EntryKind::File => {
+                let bytes = disk.read(&old).map_err(DriveError::disk(&old))?;
+                write_atomically(disk, &new, &bytes).map_err(DriveError::disk(&new))?;
+            }
+            EntryKind::Other(_) => {}
+        }
+    }
+    Ok(())
 }

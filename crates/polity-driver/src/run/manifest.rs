@@ -3,6 +3,7 @@
 use super::prepare::{InputEntry, Prepared};
 use polity_kernel::scenario::{Assembled, Price, Scenario};
 use polity_kernel::society::Society;
+use polity_kernel::tool::Listed;
 use polity_kernel::tree;
 use polity_kernel::world::Activation;
 use polity_models::models::Capabilities;
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Format version of the run folder.
-pub const FORMAT: u32 = 11;
+pub const FORMAT: u32 = 12;
 
 /// The build that started a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +83,9 @@ pub struct Manifest {
     /// Capabilities of external models, as far as known at the start of the run; simulated ones are absent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub capabilities: BTreeMap<String, Capabilities>,
+    /// The tools that toolkits listed themselves at the start of the run, by the names of their entries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub listed: BTreeMap<String, Arc<Listed>>,
     /// Whether answers come from simulated models.
     pub simulated: bool,
     /// The run it was forked from.
@@ -112,6 +117,7 @@ impl Manifest {
             prices: prices.by_name().clone(),
             batch,
             capabilities,
+            listed: prepared.inputs.tools.clone(),
             simulated,
             forked_from,
         }

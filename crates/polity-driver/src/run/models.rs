@@ -30,7 +30,7 @@ impl Engine<'_> {
             return Ok(engine);
         }
         let place = Place { folder: folder.map(|folder| folder.join(FILES)), inputs: prepared.inputs.clone() };
-        let toolkits = Toolkits::of(&scenario.tools, &place)?;
+        let toolkits = Toolkits::of(&scenario.tools, &place)?.and(super::listed::toolkits(prepared, scenario)?);
         Ok(Engine { providers: Arc::new(engine.providers.behind(Arc::new(toolkits))), ..engine })
     }
 

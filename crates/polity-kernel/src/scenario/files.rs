@@ -1,7 +1,7 @@
 //! The files that a scenario names, and their contents.
 
 use crate::population::Table;
-use crate::tool::ToolSpec;
+use crate::tool::Listed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,5 +45,5 @@ pub struct Inputs {
     /// Files of any kind.
     pub bytes: BTreeMap<String, Arc<[u8]>>,
     /// The tools that toolkits listed themselves before the run, by the name of their entry.
-    pub tools: BTreeMap<String, Arc<Vec<ToolSpec>>>,
+    pub tools: BTreeMap<String, Arc<Listed>>,
 }

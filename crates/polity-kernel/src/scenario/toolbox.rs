@@ -63,7 +63,7 @@ pub(super) fn open(scenario: &Scenario, registry: &Registry, inputs: &Inputs) ->
         if kits.iter().any(|kit| kit.name == name) {
             return Err(blame("", format!("two toolkits are named `{name}`; give one of them a `name`")));
         }
-        let listed = inputs.tools.get(&name).map(|tools| tools.as_slice());
+        let listed = inputs.tools.get(&name).map(|listed| listed.tools.as_slice());
         let setup = ToolkitSetup { inputs, listed, model };
         let (mut tools, host) = registry.open_toolkit(&kind, &parameters, &path, &setup)?;
         if let Some(only) = &keys.only {

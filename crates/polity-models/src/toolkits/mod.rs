@@ -49,6 +49,13 @@ impl Toolkits {
         Ok(Toolkits { all: open::all(tools, place)? })
     }
 
+    /// Adds toolkits, by the names of their entries.
+    #[must_use]
+    pub fn and(mut self, others: impl IntoIterator<Item = (String, Arc<dyn Toolkit>)>) -> Self {
+        self.all.extend(others);
+        self
+    }
+
     fn toolkit(&self, target: &str) -> Result<&dyn Toolkit, String> {
         let name = target.split_once('/').map_or("", |(_, name)| name);
         let found = self.all.get(name).map(Arc::as_ref);

@@ -3,7 +3,7 @@
 use super::browse::{Browse, BrowseParams};
 use super::http::{Http, HttpParams};
 use super::sql::{Sql, SqlParams};
-use super::workspace::{Limits, Start, Workspace, WorkspaceParams};
+use super::workspace::{Files, Limits, Start, Workspace, WorkspaceParams};
 use super::{Calling, Toolkit};
 use crate::models::ProviderError;
 use crate::tools::{Tool, python};
@@ -72,6 +72,7 @@ pub(super) fn all(tools: &[Node], place: &Place) -> Result<BTreeMap<String, Arc<
     let mut all: BTreeMap<String, Arc<dyn Toolkit>> = BTreeMap::new();
     let mut starts: Vec<WorkspaceParams> = Vec::new();
     let mut sharing: Vec<String> = Vec::new();
+    let mut sandboxed = false;
     for (i, node) in tools.iter().enumerate() {
         let path = format!("tools[{i}]");
         let entry = ToolkitEntry::read(node, &path)?;
@@ -80,6 +81,7 @@ pub(super) fn all(tools: &[Node], place: &Place) -> Result<BTreeMap<String, Arc<
             kind if Workspace::KINDS.contains(&kind) => {
                 starts.push(entry.parameters.read(&path)?);
                 sharing.push(name);
+                sandboxed |= kind != Files::NAME;
                 continue;
             }
             kind if kind == Sql::NAME => {
@@ -100,7 +102,7 @@ pub(super) fn all(tools: &[Node], place: &Place) -> Result<BTreeMap<String, Arc<
         all.insert(entry.name, toolkit);
     }
     if !sharing.is_empty() {
-        let shared = workspace(starts, place.clone())?;
+        let shared = workspace(starts, sandboxed, place.clone())?;
         all.extend(sharing.into_iter().map(|name| (name, shared.clone() as Arc<dyn Toolkit>)));
     }
     Ok(all)
@@ -174,8 +176,8 @@ fn documents(inputs: &Inputs, folder: &str) -> Result<Vec<(String, String)>, Str
     Ok((0..table.rows() as u32).map(|row| (all.cell(id, row).to_string(), all.cell(text, row).to_string())).collect())
 }
 
-/// The one workspace of a scenario.
-fn workspace(starts: Vec<WorkspaceParams>, place: Place) -> Result<Arc<Lazy>, TreeError> {
+/// The one workspace of a scenario. `sandboxed`: whether commands or programs may be run in it.
+fn workspace(starts: Vec<WorkspaceParams>, sandboxed: bool, place: Place) -> Result<Arc<Lazy>, TreeError> {
     let opening = move || -> Result<Arc<dyn Toolkit>, String> {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         for WorkspaceParams { file, files: others, folder } in &starts {
@@ -204,6 +206,6 @@ fn workspace(starts: Vec<WorkspaceParams>, place: Place) -> Result<Arc<Lazy>, Tr
     let specs = super::workspace::specs().map_err(|message| {
         Node::built(polity_kernel::tree::Value::Null).blame("tools", Invalid { key: String::new(), message })
     })?;
-    let checks = || python::Python::standard().check();
+    let checks = if sandboxed { || python::Python::standard().check() } else { || Ok(()) };
     Ok(Arc::new(Lazy { tools: specs, checks, opening: Box::new(opening), open: OnceLock::new() }))
 }

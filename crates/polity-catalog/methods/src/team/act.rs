@@ -34,8 +34,13 @@ pub struct Step {
 pub enum Acted {
     /// Tools were called; their results are in the course.
     Called,
-    /// The member gave this answer. A call of the tool [`ANSWER_TOOL`] is one, and so is a reply without calls.
-    Answered(String),
+    /// The member gave an answer. A call of the tool [`ANSWER_TOOL`] is one, and so is a reply without calls.
+    Answered {
+        /// The answer alone.
+        answer: String,
+        /// The reasons given with it; may be empty.
+        reasons: String,
+    },
     /// There was no usable reply; the reason was recorded.
     Nothing,
 }
@@ -98,15 +103,14 @@ pub async fn step(
         Err(why) => return Ok(nothing(context, member, &why.to_string())),
     };
     if calls.is_empty() {
-        return Ok(Acted::Answered(thought));
+        return Ok(Acted::Answered { answer: thought, reasons: String::new() });
     }
     let is_answer = |call: &&ToolCall| call.tool == ANSWER_TOOL && context.episode_ref().is_none();
     if let Some(call) = calls.iter().find(is_answer) {
-        let answer = call.read().get("answer").map(|answer| match answer {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        });
-        return Ok(Acted::Answered(answer.unwrap_or_default()));
+        let arguments = call.read();
+        let text =
+            |name: &str| arguments.get(name).and_then(|text| text.as_str()).unwrap_or_default().trim().to_owned();
+        return Ok(Acted::Answered { answer: text("answer"), reasons: text("reasons") });
     }
     let (calls, results) = context.call(member, calls).await?;
     course.steps.push(Step { thought, calls, results });
@@ -125,14 +129,24 @@ fn nothing(context: &mut TeamContext<'_>, member: usize, why: &str) -> Acted {
 pub fn offers(context: &TeamContext<'_>, member: usize) -> Result<Vec<ToolSpec>, Fault> {
     let mut tools = context.tools(member)?;
     if context.episode_ref().is_none() {
-        let letters = context.item.letters();
-        let answer =
-            if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
-        let arguments = json!({
-            "type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": false,
-        });
-        let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
-        tools.push(ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure));
+        tools.extend(answer_only(context));
     }
     Ok(tools)
+}
+
+/// Returns the tool by which a final answer is given, alone.
+#[must_use]
+pub fn answer_only(context: &TeamContext<'_>) -> Vec<ToolSpec> {
+    let letters = context.item.letters();
+    let answer =
+        if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
+    let reasons = json!({"type": "string", "description": "why, with the ids of the evidence, such as [E1]"});
+    let arguments = json!({
+        "type": "object",
+        "properties": {"answer": answer, "reasons": reasons},
+        "required": ["answer"],
+        "additionalProperties": false,
+    });
+    let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
+    vec![ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure)]
 }

@@ -12,6 +12,8 @@ use serde_json::Value as Json;
 
 /// The tool by which an answer is given, if it is offered.
 const ANSWER: &str = "answer";
+/// Its argument for reasons, if it takes any.
+const REASONS: &str = "reasons";
 /// Calls that a model makes which knows nothing of an item, in all and in one reply.
 const MOST_TRIED: usize = 3;
 const TRIED_AT_ONCE: usize = 2;
@@ -114,7 +116,19 @@ impl Call<'_> {
             });
         match open {
             Some(planned) => Value::Calls { text: String::new(), calls: vec![planned.call.clone()] },
-            None => self.answered(tools, &self.alone()),
+            None => self.answered(tools, &self.answer()),
+        }
+    }
+
+    /// What it has seen of what the item needs, to be told as reasons. Only a tool that takes reasons gets them.
+    fn found(&self) -> Vec<&str> {
+        let ResponseFormat::Calls(tools) = &self.effect.request.response_format else { return Vec::new() };
+        let takes = |tool: &ToolSpec| &*tool.name == ANSWER && tool.schema()["properties"][REASONS].is_object();
+        match &self.effect.hidden {
+            Some(hidden) if tools.iter().any(takes) => {
+                hidden.plan.iter().filter(|step| self.sees(step)).map(|step| step.finds.as_str()).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -147,12 +161,16 @@ impl Call<'_> {
     }
 
     fn answered(&self, tools: &[ToolSpec], answer: &str) -> Value {
-        match tools.iter().any(|tool| &*tool.name == ANSWER) {
-            true => {
-                let arguments = Arguments::from_iter([(ANSWER.to_owned(), Json::from(answer))]);
+        match tools.iter().find(|tool| &*tool.name == ANSWER) {
+            Some(_) => {
+                let mut arguments = Arguments::from_iter([(ANSWER.to_owned(), Json::from(answer))]);
+                let found = self.found();
+                if !found.is_empty() {
+                    arguments.insert(REASONS.to_owned(), Json::from(found.join(". ")));
+                }
                 Value::Calls { text: String::new(), calls: vec![ToolCall::new(ANSWER, &arguments)] }
             }
-            false => Value::Calls { text: answer.to_owned(), calls: Vec::new() },
+            None => Value::Calls { text: answer.to_owned(), calls: Vec::new() },
         }
     }
 

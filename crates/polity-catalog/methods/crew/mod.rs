@@ -1,0 +1,163 @@
+//! A crew: members with roles and tools work on an item one after the other. See README.md.
+
+#[cfg(test)]
+mod tests;
+
+use crate::team::act::{self, Acted, Course};
+use crate::team::{ANSWER, ANSWERS, NO_ANSWER, Stand, verdict};
+use polity_kernel::Invalid;
+use polity_kernel::ask::Part;
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<Crew>(files);
+}
+
+const WORK: &str = include_str!("prompts/work.md");
+const LAST: &str = include_str!("prompts/last.md");
+/// Indices of the method's own records.
+const CALL: u16 = 2;
+const RESULT: u16 = 3;
+
+/// A task of a crew.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrewTask {
+    /// The member that does it, by its place in the team from 0.
+    member: u32,
+    /// What to do.
+    task: String,
+}
+
+/// Parameters of a crew.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The tasks, in order. Default: every member works on the item once, in order, as its persona says.
+    tasks: Vec<CrewTask>,
+    /// Maximum number of replies of a member in a task.
+    #[schemars(range(min = 1, max = 100))]
+    steps: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { tasks: Vec::new(), steps: 8 }
+    }
+}
+
+/// Members that work one after the other.
+pub struct Crew {
+    tasks: Vec<CrewTask>,
+    steps: u32,
+}
+
+/// What the crew has done so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// Results of finished tasks.
+    results: Vec<Stand>,
+    /// The work on the task at hand.
+    course: Course,
+    /// Replies in it.
+    replies: u32,
+}
+
+impl Method for Crew {
+    const NAME: &'static str = "crew";
+    const SUMMARY: &'static str =
+        "Members with roles and tools work one after the other, each with the results of those before it";
+    const RECORDS: &'static [Records] = &[
+        ANSWERS[0],
+        ANSWERS[1],
+        Records { name: "call", doc: "a call that the member makes, with its arguments" },
+        Records { name: "result", doc: "what the call returned" },
+    ];
+    const QUANTITIES: &'static [Quantity] = &[Quantity { name: "calls", doc: "calls of tools" }];
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 30 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
+        kind: Kind::Cooperation,
+        structure: Structure::Decentralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Static,
+    });
+    type Params = Params;
+
+    fn open(params: Params, members: usize, _: u32) -> Result<Self, Invalid> {
+        Invalid::within(1..=100, "steps", params.steps)?;
+        for (i, CrewTask { member, .. }) in params.tasks.iter().enumerate() {
+            let message = format!("there is no member {member}; the team has {members}, numbered from 0");
+            Invalid::unless((*member as usize) < members, &format!("tasks[{i}].member"), &message)?;
+        }
+        let each = |member| CrewTask { member, task: String::new() };
+        let tasks = match params.tasks.is_empty() {
+            true => (0..members as u32).map(each).collect(),
+            false => params.tasks,
+        };
+        Ok(Crew { tasks, steps: params.steps })
+    }
+
+    /// Every reply is a round, so a killed run resumes at the last one.
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let mut state: State = context.restore()?.unwrap_or_default();
+        while let Some(task) = self.tasks.get(state.results.len()) {
+            let member = task.member as usize;
+            let shown: Vec<Part> = state.results.iter().map(Stand::said).collect();
+            let last = state.results.len() + 1 == self.tasks.len();
+            let opening = act::opening(context, member, &shown, &instruction(task, last));
+            let may =
+                if state.replies + 1 < self.steps { act::offers(context, member)? } else { act::answer_only(context) };
+            state.replies += 1;
+            match act::step(context, member, &mut state.course, opening, may).await? {
+                Acted::Called => record(context, member, &state.course),
+                Acted::Answered { answer, reasons } => self.finish(context, &mut state, member, answer, reasons),
+                // Without a usable reply the task ends without a result, and the others go on.
+                Acted::Nothing => self.finish(context, &mut state, member, String::new(), String::new()),
+            }
+            context.measure(0, f64::from(context.calls()));
+            context.end_round(&state).await?;
+        }
+        Ok(verdict(state.results.pop().map(|stand| stand.answer).filter(|answer| !answer.is_empty())))
+    }
+}
+
+impl Crew {
+    /// Ends a task with a result, which those after it are shown.
+    fn finish(&self, context: &mut TeamContext<'_>, state: &mut State, member: usize, answer: String, reasons: String) {
+        if answer.is_empty() {
+            context.record(member, NO_ANSWER, "the task has no result");
+        } else {
+            context.record(member, ANSWER, answer.clone());
+        }
+        let next: Vec<usize> =
+            self.tasks.iter().skip(state.results.len() + 1).map(|task| task.member as usize).collect();
+        if let Some(next) = next.first() {
+            context.tell(member, *next, answer.clone());
+        }
+        let by = context.team.get(member).map_or(String::new(), |member| member.name.clone());
+        state.results.push(Stand { by, answer, reasons });
+        (state.course, state.replies) = (Course::default(), 0);
+    }
+}
+
+fn instruction(task: &CrewTask, last: bool) -> String {
+    let own = task.task.trim();
+    let how = if last { LAST } else { WORK }.trim_end();
+    if own.is_empty() { how.to_owned() } else { format!("Your task: {own}\n{how}") }
+}
+
+/// Records the calls of the last step and their results.
+fn record(context: &mut TeamContext<'_>, member: usize, course: &Course) {
+    let Some(step) = course.steps.last() else { return };
+    for (call, result) in step.calls.iter().zip(&step.results) {
+        context.record(member, CALL, format!("{} {}", call.tool, call.arguments));
+        context.record(member, RESULT, result.text.clone());
+    }
+}

@@ -1,0 +1,152 @@
+//! A crew against a scripted model: who is offered and shown what.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use crate::testing::registry;
+use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Usage, Value};
+use polity_kernel::machine::{ItemReport, Machine, Then};
+use polity_kernel::population::{Table, TextBuilder};
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::tool::ToolCall;
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::Node;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn evaluation(scenario: &Json) -> Box<polity_kernel::evaluation::Evaluation> {
+    let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
+    for i in 1..=4 {
+        question.push(&format!("What is the price of {i} lamps?"));
+        answer.push(&(42 * i).to_string());
+    }
+    let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
+    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
+    let inputs = Inputs { tables, ..Inputs::default() };
+    let tree = Node::from_json(scenario);
+    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
+        Assembled::Evaluation(evaluation) => evaluation,
+        Assembled::Society(_) => panic!("an evaluation was asked for"),
+    }
+}
+
+fn scenario(method: Json) -> Json {
+    json!({"rounds": 20, "model": "test/scripted", "method": method, "tools": ["calculator"],
+        "team": [{"name": "Clerk", "tools": ["calculator"]}, {"name": "Editor", "tools": []}],
+        "items": {"file": "items", "answer": "answer", "scorer": "number"}})
+}
+
+fn call(tool: &str, arguments: Json) -> Value {
+    Value::Calls { text: String::new(), calls: vec![ToolCall::new(tool, arguments.as_object().unwrap())] }
+}
+
+/// A clerk that calculates, and an editor that repeats what the clerk found.
+fn crew(effect: &Effect) -> Value {
+    let request = &effect.request;
+    let ResponseFormat::Calls(tools) = &request.response_format else { panic!() };
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    let parts = || request.messages.iter().flat_map(|message| &message.parts);
+    let results: Vec<&str> =
+        parts().filter_map(|part| if let Part::Result(result) = part { Some(&*result.text) } else { None }).collect();
+    let said =
+        parts().find_map(|part| if let Part::Said { by, answer, .. } = part { Some((by, answer)) } else { None });
+    let question = request.messages[0].rendered();
+    let n = question.split_whitespace().nth(5).unwrap();
+    match (effect.id.actor, results.as_slice()) {
+        (0, []) => {
+            assert_eq!(names, ["calculate", "answer"]);
+            call("calculate", json!({"expression": format!("{n} * 42")}))
+        }
+        (0, [result]) => call("answer", json!({"answer": result})),
+        (1, []) => {
+            assert_eq!(names, ["answer"], "the editor has no tools");
+            let (by, found) = said.unwrap();
+            assert_eq!(by, "Clerk");
+            call("answer", json!({"answer": found}))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn play(scenario: &Json, model: fn(&Effect) -> Value, break_at: Option<u32>) -> (Vec<ItemReport>, String) {
+    let mut machine = evaluation(scenario);
+    let (mut ready, mut items): (Vec<Answer>, Vec<ItemReport>) = (Vec::new(), Vec::new());
+    let answer = |effect: &Effect| Answer {
+        id: effect.id,
+        request: effect.request.clone(),
+        outcome: Outcome::Reply { value: model(effect), raw: String::new(), repaired: false },
+        usage: Usage::default(),
+    };
+    loop {
+        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
+        ready.extend(step.start.iter().map(answer));
+        match step.then {
+            Then::Round(report) => {
+                items.extend(report.items);
+                if break_at == Some(report.round) {
+                    let saved = machine.snapshot().unwrap();
+                    machine = evaluation(scenario);
+                    machine.restore(&saved).unwrap();
+                    ready = machine.open_effects().iter().map(answer).collect();
+                }
+            }
+            Then::Done(outcome) => return (items, outcome.digest.to_string()),
+            Then::More | Then::Wait => {}
+        }
+    }
+}
+
+#[test]
+fn members_work_in_order_with_their_own_tools_and_the_results_before_them() {
+    let (items, digest) = play(&scenario(json!("crew")), crew, None);
+    assert_eq!(items.len(), 4);
+    assert!(items.iter().all(|item| item.correct == Some(true) && item.measured == [Some(1.0)]), "{items:?}");
+    for at in 0..2 {
+        assert_eq!(play(&scenario(json!("crew")), crew, Some(at)).1, digest, "broken off after round {at}");
+    }
+}
+
+#[test]
+fn in_the_last_reply_of_a_task_a_member_can_only_answer() {
+    let all = |effect: &Effect| {
+        let ResponseFormat::Calls(tools) = &effect.request.response_format else { panic!() };
+        match tools.iter().any(|tool| &*tool.name == "calculate") {
+            true => call("calculate", json!({"expression": "1 + 1"})),
+            false => call("answer", json!({"answer": "2"})),
+        }
+    };
+    let (items, _) = play(&scenario(json!({"kind": "crew", "steps": 3})), all, None);
+    // Two calls and an answer of the clerk, and an answer of the editor.
+    assert!(items.iter().all(|item| item.asks == 4 && item.measured == [Some(2.0)]), "{items:?}");
+}
+
+#[test]
+fn tasks_name_members_and_what_to_do() {
+    let tasks = json!([{"member": 1, "task": "Guess."}, {"member": 0, "task": "Check the guess."}]);
+    let said = |effect: &Effect| {
+        let shown = effect.request.messages[0].rendered();
+        let guess = effect.id.actor == 1;
+        assert_eq!((shown.contains("Your task: Guess."), shown.contains("Your task: Check")), (guess, !guess));
+        call("answer", json!({"answer": if guess { "1" } else { "42" }}))
+    };
+    let (items, _) = play(&scenario(json!({"kind": "crew", "tasks": tasks})), said, None);
+    assert_eq!(items.iter().filter(|item| item.correct == Some(true)).count(), 1);
+    let wrong = scenario(json!({"kind": "crew", "tasks": [{"member": 2, "task": "x"}]}));
+    let error = assemble(&Node::from_json(&wrong), &registry(), &inputs(), 1, Box::new(InMemory::default())).err();
+    let error = error.unwrap().to_string();
+    assert!(error.contains("there is no member 2"), "{error}");
+}
+
+fn inputs() -> Inputs {
+    let mut question = TextBuilder::default();
+    question.push("1?");
+    let columns = vec![
+        ("question".to_string(), question.finish()),
+        ("answer".to_string(), {
+            let mut answer = TextBuilder::default();
+            answer.push("1");
+            answer.finish()
+        }),
+    ];
+    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
+    Inputs { tables, ..Inputs::default() }
+}
