@@ -64,6 +64,7 @@ fn shown(value: &Value) -> f64 {
         Value::Record(values) => values.get(1).map_or(0.0, shown),
         Value::List(values) => values.iter().map(shown).sum(),
         Value::Vector(numbers) => numbers.len() as f64,
+        Value::Calls { calls, .. } => calls.len() as f64,
     }
 }
 
@@ -295,7 +296,7 @@ fn meant(response_format: &ResponseFormat, draws: &mut Draws) -> Value {
         ResponseFormat::Record(fields) => {
             Value::Record(fields.iter().map(|(_, response_format)| meant(response_format, draws)).collect())
         }
-        ResponseFormat::Vector => unreachable!("no ladder asks for a vector"),
+        ResponseFormat::Vector | ResponseFormat::Calls(_) => unreachable!("no ladder asks for vectors or calls"),
     }
 }
 
