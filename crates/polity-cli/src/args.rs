@@ -193,8 +193,8 @@ pub struct Mock {
     /// Seed of faults and answers.
     #[arg(long, default_value = "1", value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Constraints on answers that the models support: schema, choice, grammar, logprobs. Others are refused with a 400.
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "schema,logprobs")]
+    /// Constraints on answers that the models support: tools, schema, choice, grammar, logprobs. Others are refused with a 400.
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "tools,schema,logprobs")]
     pub offers: Vec<String>,
 }
 

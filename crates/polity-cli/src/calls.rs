@@ -55,6 +55,10 @@ fn listing(Shown { call, unfit, .. }: &Shown) -> String {
     }
     let mut out = format!("== {}\n   {}\n", on_one_line(&head.join(" | ")), facts.join(", "));
     out.push_str(&indented(&call.prompt));
+    if !call.reasoning.is_empty() {
+        out.push_str("   -> reasoning\n");
+        out.push_str(&indented(&call.reasoning));
+    }
     out.push_str("   -> answer\n");
     out.push_str(&indented(&call.answer));
     if let Some(why) = unfit {

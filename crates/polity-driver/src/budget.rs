@@ -598,7 +598,13 @@ fn counts(effect: &Effect, tools: bool) -> bool {
 }
 
 fn denial(effect: Effect, why: String) -> Answer {
-    Answer { id: effect.id, request: effect.request, outcome: Outcome::Denied { why }, usage: Usage::default() }
+    Answer {
+        id: effect.id,
+        request: effect.request,
+        outcome: Outcome::Denied { why },
+        usage: Usage::default(),
+        reasoning: None,
+    }
 }
 
 /// The most that a call can cost.

@@ -59,6 +59,9 @@ pub struct Call {
     pub prompt: String,
     /// The original reply; without one, the error message.
     pub answer: String,
+    /// What the model thought; empty if its provider does not show it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
 }
 
 /// Identifies a call: round, item, agent, asker, number.
@@ -68,7 +71,7 @@ impl Call {
     /// Creates it from an answer, in an evaluation or in a society. Without texts it takes little memory.
     #[must_use]
     pub fn of(answer: &Answer, evaluation: bool, texts: bool) -> Call {
-        let Answer { id, request, outcome, usage } = answer;
+        let Answer { id, request, outcome, usage, reasoning } = answer;
         let text = |make: &dyn Fn() -> String| if texts { make() } else { String::new() };
         Call {
             item: evaluation.then_some(id.item),
@@ -93,6 +96,7 @@ impl Call {
             estimated: usage.estimated,
             prompt: text(&|| request.rendered()),
             answer: text(&|| outcome.words().to_string()),
+            reasoning: text(&|| reasoning.clone().unwrap_or_default()),
         }
     }
 
@@ -115,7 +119,7 @@ impl Call {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Call>() + self.prompt.len() + self.answer.len()
+        size_of::<Call>() + self.prompt.len() + self.answer.len() + self.reasoning.len()
     }
 }
 
@@ -173,6 +177,7 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
         ),
         column("prompt", Kind::Text, "all messages as they were sent, each under its role"),
         column("answer", Kind::Text, "the reply as it came; without one, the error message"),
+        column("reasoning", Kind::Text, "what the model thought; empty if its provider does not show it"),
     ];
     item.into_iter().chain(others).collect()
 }
@@ -244,6 +249,7 @@ fn batch(mut calls: Vec<Call>) -> Batch {
         Column::Bool(calls.iter().map(|call| call.estimated).collect()),
         taken(&mut calls, |call| &mut call.prompt),
         taken(&mut calls, |call| &mut call.answer),
+        taken(&mut calls, |call| &mut call.reasoning),
     ]);
     Batch { rows, columns }
 }
@@ -300,6 +306,7 @@ mod tests {
             request: Request::new("sim/medium", messages, ResponseFormat::Text),
             outcome: Outcome::Refused { raw: "no".into() },
             usage: Usage::default(),
+            reasoning: None,
         }
     }
 

@@ -768,7 +768,13 @@ mod tests {
     fn answer(n: u32, bytes: usize) -> Answer {
         let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };
         let id = EffectId { item: 0, round: 0, actor: n, asker: Asker::Agent, n: 0 };
-        Answer { id, request: Request::new("m", Vec::new(), ResponseFormat::Text), outcome, usage: Usage::default() }
+        Answer {
+            id,
+            request: Request::new("m", Vec::new(), ResponseFormat::Text),
+            outcome,
+            usage: Usage::default(),
+            reasoning: None,
+        }
     }
 
     #[test]

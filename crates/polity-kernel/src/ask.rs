@@ -338,6 +338,36 @@ impl Constrain {
     }
 }
 
+/// How much a model thinks before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Thinking {
+    /// Not at all, or as little as the model can.
+    Off,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// As much as is useful.
+    High,
+}
+
+impl Thinking {
+    /// All of them, in order.
+    pub const ALL: [Thinking; 4] = [Thinking::Off, Thinking::Low, Thinking::Medium, Thinking::High];
+
+    /// Returns its name in scenarios.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Thinking::Off => "off",
+            Thinking::Low => "low",
+            Thinking::Medium => "medium",
+            Thinking::High => "high",
+        }
+    }
+}
+
 /// Sampling settings of a model. The provider decides what is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -354,6 +384,9 @@ pub struct Settings {
     /// `tools` (the provider's own form), `schema` or `words`. What a provider cannot do is refused. Default: what the provider is known
     /// to offer, its own form of calls and a schema first.
     pub constrain: Option<Constrain>,
+    /// How much the model thinks before it answers: `off`, `low`, `medium` or `high`. Thoughts count as tokens of the reply. Each
+    /// provider has its own form of it; a model without thoughts may refuse it. Simulated models and local ones take no notice.
+    pub thinking: Option<Thinking>,
 }
 
 impl Settings {
@@ -366,6 +399,7 @@ impl Settings {
             max_tokens: other.max_tokens.or(self.max_tokens),
             seed: other.seed.or(self.seed),
             constrain: other.constrain.or(self.constrain),
+            thinking: other.thinking.or(self.thinking),
         }
     }
 
@@ -643,6 +677,8 @@ pub struct Answer {
     pub outcome: Outcome,
     /// What it cost.
     pub usage: Usage,
+    /// What the model thought, if its provider shows it. It is for people: no turn, no result and no later prompt depends on it.
+    pub reasoning: Option<String>,
 }
 
 /// What a turn or a method gets back from a question.

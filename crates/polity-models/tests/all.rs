@@ -5,11 +5,14 @@
 mod asking;
 #[cfg(feature = "local")]
 mod bert;
+mod calling;
 #[cfg(feature = "local")]
 mod gguf;
 #[cfg(feature = "local")]
 mod local;
 mod openai;
 mod read_reply;
+mod replies;
 mod sim_models;
+mod thinking;
 mod wires;

@@ -341,7 +341,7 @@ fn vectors_are_those_of_the_plain_model() {
             let marked: Vec<&str> = ["[CLS]"].into_iter().chain(read).chain(["[SEP]"]).collect();
             let expected = pooled(&bert.vectors(&marked));
             let effect = of_text(&path, text);
-            let Exchange { outcome, usage } = ask(&effect).unwrap();
+            let Exchange { outcome, usage, .. } = ask(&effect).unwrap();
             assert_eq!((usage.tokens_in, usage.tokens_out), (marked.len() as u64, 0), "{name}: {text:.50}");
             assert_eq!(usage.cost_usd, 0.0);
             let vector = vector(outcome);

@@ -99,7 +99,7 @@ fn texts_are_given_vectors() {
     let provider = provider(&mock_server, Settings::default());
     let vectors = ["a red house", "two dogs", "a red car"].map(|text| {
         let effect = effect(ResponseFormat::Vector, text);
-        let Exchange { outcome, usage } = ask(&provider, &effect).unwrap();
+        let Exchange { outcome, usage, .. } = ask(&provider, &effect).unwrap();
         assert!(usage.tokens_in > 0 && usage.tokens_in <= provider.most(&effect.request).tokens_in, "{usage:?}");
         assert_eq!((usage.tokens_out, provider.most(&effect.request).tokens_out), (0, 0));
         match outcome {

@@ -18,17 +18,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Creates a provider from an address, a key and settings.
-type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
+pub type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
 
 /// A provider under test.
-struct Way {
+pub struct Way {
     /// The provider's name, with the variant.
-    name: &'static str,
+    pub name: &'static str,
     /// Creates it.
-    open: Open,
+    pub open: Open,
     /// The model called.
-    model: &'static str,
-    stream: bool,
+    pub model: &'static str,
+    pub stream: bool,
     /// Variables named in errors: for the key and for the address.
     variables: [&'static str; 2],
 }
@@ -39,7 +39,7 @@ fn open<W: Wire>(base: &str, key: &str, settings: Settings) -> Result<Box<dyn Pr
 }
 
 const OPENAI: [&str; 2] = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
-const WAYS: &[Way] = &[
+pub const WAYS: &[Way] = &[
     Way { name: "openai", open: open::<Chat>, model: "openai/medium", stream: false, variables: OPENAI },
     Way { name: "openai, in pieces", open: open::<Chat>, model: "openai/medium", stream: true, variables: OPENAI },
     Way {
@@ -78,7 +78,7 @@ impl Way {
     }
 
     /// Connects to the mock server. All addresses may end in `/v1`, or not.
-    fn to(&self, mock_server: &MockServer, timeout_ms: Option<u64>) -> Box<dyn Provider> {
+    pub fn to(&self, mock_server: &MockServer, timeout_ms: Option<u64>) -> Box<dyn Provider> {
         let base = if self.variables == OPENAI { mock_server.url() } else { mock_server.root() };
         (self.open)(&base, CANARY, self.settings(timeout_ms)).unwrap()
     }
@@ -624,7 +624,7 @@ fn what_servers_tell_of_models_is_read() {
     assert_eq!((found.context, found.schema, found.seed), (Some(9), Some(false), Some(false)));
     assert_eq!(
         found.words(),
-        "no schemas, log-probabilities, logit bias, seeds; not known: lists of options, grammars; 9 tokens of context"
+        "no schemas, log-probabilities, logit bias, seeds; not known: calls of tools, lists of options, grammars; 9 tokens of context"
     );
     let told = json!({"model_info": {"general.architecture": "llama", "llama.context_length": 131_072}});
     assert_eq!(ollama::Chat::capabilities("m", true, &told).context, Some(131_072));

@@ -64,7 +64,7 @@ impl Table {
             Arc::new(BooleanArray::from_iter(calls.iter().map(|call| Some(of(call)))))
         };
         let items: ArrayRef = Arc::new(UInt32Array::from_iter(calls.iter().map(|call| call.item)));
-        let columns: [(&str, &str, &str, ArrayRef); 22] = [
+        let columns: [(&str, &str, &str, ArrayRef); 23] = [
             ("item", "u32", "row of the data set; none in a society", items),
             ("round", "u32", "the round in which the turn began", whole(&|c| c.round)),
             ("agent", "u32", "the agent, or the member of the team", whole(&|c| c.agent)),
@@ -92,6 +92,7 @@ impl Table {
             ("estimated", "bool", "whether its tokens are counted at their maximum", truth(&|c| c.estimated)),
             ("prompt", "text", "the request: all messages, each under its role", text(&|c| c.prompt.clone())),
             ("answer", "text", "the original reply; without one, the error message", text(&|c| c.answer.clone())),
+            ("reasoning", "text", "what the model thought; empty if it is not shown", text(&|c| c.reasoning.clone())),
         ];
         let field = |(name, _, _, array): &(&str, &str, &str, ArrayRef)| {
             Field::new(*name, array.data_type().clone(), *name == "item")

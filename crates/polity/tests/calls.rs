@@ -103,7 +103,7 @@ fn fickle() -> Box<dyn Provider> {
             latency_ms: arrived as f64,
             ..Usage::default()
         };
-        Exchange { outcome, usage }
+        Exchange { outcome, usage, reasoning: (hash % 3 == 0).then(|| format!("thought {}", hash % 100)) }
     };
     Box::new(Scripted { name: "fickle", answer })
 }
@@ -206,6 +206,7 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
         Outcome::Reply { raw, .. } | Outcome::Invalid { raw, .. } | Outcome::Refused { raw } => raw.clone(),
         Outcome::Failed { why } | Outcome::Denied { why } => why.clone(),
     });
+    texts("reasoning", &|a| a.reasoning.clone().unwrap_or_default());
     let mut numbers = |name: &str, of: &dyn Fn(&Answer) -> f64| {
         let expected: Vec<Option<f64>> = used.iter().map(|a| Some(of(a))).collect();
         assert!(left.remove(name).unwrap().numbers() == expected, "{what}: {name}");

@@ -82,8 +82,8 @@ impl Provider for Thinking {
 
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
-            let Exchange { outcome, usage } = self.inner.answer(effect, seed).await?;
-            Ok(Exchange { outcome, usage: self.with_thoughts(effect, seed, usage) })
+            let Exchange { outcome, usage, reasoning } = self.inner.answer(effect, seed).await?;
+            Ok(Exchange { outcome, usage: self.with_thoughts(effect, seed, usage), reasoning })
         })
     }
 }

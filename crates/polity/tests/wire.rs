@@ -18,6 +18,8 @@ const CLIENTS: &[(&str, &[&str])] = &[
             "tool",
             "stream",
             "stream of a tool",
+            "loop of calls",
+            "streamed loop of calls",
             "parse",
             "embeddings",
             "errors",
@@ -25,10 +27,13 @@ const CLIENTS: &[(&str, &[&str])] = &[
             "many at once",
         ],
     ),
-    ("responses_client.py", &["responses", "parse", "errors"]),
-    ("anthropic_client.py", &["models", "messages", "structured", "tool", "stream", "errors", "batches"]),
-    ("google_client.py", &["models", "generate", "structured", "chat", "errors"]),
-    ("ollama_client.py", &["models", "chat", "structured", "stream", "errors"]),
+    ("responses_client.py", &["responses", "parse", "loop of calls", "stream", "errors"]),
+    (
+        "anthropic_client.py",
+        &["models", "messages", "structured", "tool", "stream", "loop of calls", "errors", "batches"],
+    ),
+    ("google_client.py", &["models", "generate", "structured", "chat", "loop of calls", "errors"]),
+    ("ollama_client.py", &["models", "chat", "structured", "stream", "loop of calls", "errors"]),
 ];
 
 /// Installs the clients; returns whether they are there.

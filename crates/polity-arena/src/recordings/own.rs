@@ -93,7 +93,7 @@ fn take(
     model: Option<&str>,
     taken: &mut BTreeSet<(String, String, u32, u32)>,
 ) {
-    let Answer { id, request, outcome, usage } = answer;
+    let Answer { id, request, outcome, usage, .. } = answer;
     let team = evaluation.team();
     let (Some(item), Some(member)) = (evaluation.items().get(id.item as usize), team.get(id.actor as usize)) else {
         return log.leave_out("replies of others than members");

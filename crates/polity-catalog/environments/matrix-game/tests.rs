@@ -172,6 +172,7 @@ fn minds_are_offered_the_moves_of_their_seat_and_columns_show_how_an_episode_end
         request: effect.request.clone(),
         outcome: Outcome::Reply { value: Value::Record(vec![Value::Choice(0)]), raw: String::new(), repaired: false },
         usage: Usage::default(),
+        reasoning: None,
     });
     let Then::Round(report) = society.poll(answers.collect()).unwrap().then else { panic!("the round ends") };
     let metric = |name: &str| report.metrics.iter().find(|(known, _)| known == name).unwrap().1;

@@ -89,7 +89,7 @@ fn blind(effect: &Effect) -> Value {
 
 fn answer(effect: &Effect, value: Value) -> Answer {
     let outcome = Outcome::Reply { value, raw: String::new(), repaired: false };
-    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() }
+    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default(), reasoning: None }
 }
 
 /// Runs an evaluation to its end; `break_at`: snapshot and continue in a new machine after that many rounds.

@@ -69,7 +69,13 @@ fn outcome(script: &Script, effect: &Effect) -> Outcome {
 }
 
 fn reply(script: &Script, effect: &Effect) -> Answer {
-    Answer { id: effect.id, request: effect.request.clone(), outcome: outcome(script, effect), usage: Usage::default() }
+    Answer {
+        id: effect.id,
+        request: effect.request.clone(),
+        outcome: outcome(script, effect),
+        usage: Usage::default(),
+        reasoning: None,
+    }
 }
 
 /// The order in which answers arrive.

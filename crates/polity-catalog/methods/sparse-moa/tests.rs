@@ -165,7 +165,7 @@ fn played(open: &dyn Fn() -> Assembled, place: usize, until: usize) -> (BTreeMap
         let effect = waiting.swap_remove(place % waiting.len());
         heard += 1;
         let (outcome, usage) = (scripted(&effect), Usage::default());
-        answers.push(Answer { id: effect.id, request: effect.request, outcome, usage });
+        answers.push(Answer { id: effect.id, request: effect.request, outcome, usage, reasoning: None });
     }
 }
 

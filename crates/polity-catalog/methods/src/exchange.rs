@@ -49,6 +49,7 @@ pub fn watched(
             request: effect.request.clone(),
             outcome: reply(effect),
             usage: Usage::default(),
+            reasoning: None,
         };
         answers.extend(step.start.iter().map(answered));
         asked.extend(step.start);

@@ -248,6 +248,7 @@ fn play_on(
                     request: effect.request.clone(),
                     outcome,
                     usage: Usage::default(),
+                    reasoning: None,
                 });
                 continue;
             }
@@ -265,7 +266,13 @@ fn play_on(
             played.actors.push(effect.id.actor);
             let outcome = reply(&spoken, &marker(n));
             log.borrow_mut().push((spoken, call));
-            answers.push(Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() });
+            answers.push(Answer {
+                id: effect.id,
+                request: effect.request.clone(),
+                outcome,
+                usage: Usage::default(),
+                reasoning: None,
+            });
         }
         match step.then {
             Then::Done(_) => break,

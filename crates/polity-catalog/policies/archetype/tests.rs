@@ -67,7 +67,13 @@ fn play(scenario: &Json, shards: usize, mut answer: impl FnMut(&Effect) -> Outco
         let step = society.poll(std::mem::take(&mut ready)).unwrap();
         for effect in step.start {
             let outcome = answer(&effect);
-            ready.push(Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() });
+            ready.push(Answer {
+                id: effect.id,
+                request: effect.request.clone(),
+                outcome,
+                usage: Usage::default(),
+                reasoning: None,
+            });
             asked.push(effect);
         }
         // Answers may arrive in any order.

@@ -41,7 +41,7 @@ fn shown(request: &Request) -> String {
 }
 
 fn reply(effect: &Effect, outcome: Outcome) -> Answer {
-    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() }
+    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default(), reasoning: None }
 }
 
 fn says(value: Value) -> Outcome {

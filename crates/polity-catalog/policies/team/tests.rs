@@ -47,7 +47,7 @@ fn words(request: &Request) -> String {
 fn reply(effect: &Effect) -> Answer {
     let value = drawn(&effect.request.response_format, &words(&effect.request), 0);
     let outcome = Outcome::Reply { value, raw: String::new(), repaired: false };
-    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() }
+    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default(), reasoning: None }
 }
 
 /// Runs a machine whose models answer by the words of the question; calls `seen` after every round.

@@ -96,7 +96,7 @@ fn clerk(effect: &Effect) -> Answer {
         calls.into_iter().map(|(tool, arguments)| ToolCall::new(tool, arguments.as_object().unwrap())).collect();
     let outcome =
         Outcome::Reply { value: Value::Calls { text: String::new(), calls }, raw: String::new(), repaired: false };
-    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() }
+    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default(), reasoning: None }
 }
 
 /// Runs an evaluation to its end; `break_at`: snapshot and continue in a new machine after that round.

@@ -226,6 +226,7 @@ mod tests {
             },
             outcome: Outcome::Reply { value, raw: String::new(), repaired: false },
             usage: Usage::default(),
+            reasoning: None,
         }
     }
 

@@ -154,6 +154,7 @@ fn shown(answer: Answer, evaluation: bool, texts: Texts) -> Shown {
     if let Texts::Cut(most) = texts {
         call.prompt = cut(&call.prompt, most);
         call.answer = cut(&call.answer, most);
+        call.reasoning = cut(&call.reasoning, most);
     }
     let unfit = match answer.outcome {
         Outcome::Invalid { why, .. } => Some(why),

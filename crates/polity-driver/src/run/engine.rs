@@ -210,6 +210,7 @@ impl Engine<'_> {
             request: effect.request,
             outcome: polity_kernel::ask::Outcome::Denied { why: "nobody is asked here".into() },
             usage: Usage::default(),
+            reasoning: None,
         };
         Ok(poll(asked.into_iter().map(unasked).collect()).map_err(bug)?.start)
     }

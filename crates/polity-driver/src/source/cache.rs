@@ -7,6 +7,7 @@
 use super::Notes;
 use polity_kernel::ask::{Outcome, Request, Usage};
 use polity_kernel::digest::Digest;
+use polity_models::models::Exchange;
 use polity_store::digest_of;
 use polity_store::disk::{Disk, create_dir_durably};
 use std::io::{ErrorKind, Write};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The start of an entry; the number is its format version.
-const MAGIC: &[u8] = b"polity answer 1\n";
+const MAGIC: &[u8] = b"polity answer 2\n";
 /// Maximum bytes of an entry: an answer has ten million, and a request need not be longer.
 const LONGEST: u64 = 64_000_000;
 
@@ -59,7 +60,7 @@ impl Cache {
     }
 
     /// The cached answer to a request.
-    pub(super) fn get(&self, key: &Key) -> Option<(Outcome, Usage)> {
+    pub(super) fn get(&self, key: &Key) -> Option<Exchange> {
         let path = self.path(key);
         let bytes = match self.disk.len(&path) {
             Ok(bytes) if bytes <= LONGEST => self.disk.read(&path),
@@ -78,18 +79,20 @@ impl Cache {
     }
 
     /// Stores a reply; nothing else is cached.
-    pub(super) fn put(&self, key: &Key, outcome: &Outcome, usage: &Usage) {
-        if !matches!(outcome, Outcome::Reply { .. }) {
+    pub(super) fn put(&self, key: &Key, exchange: &Exchange) {
+        if !matches!(exchange.outcome, Outcome::Reply { .. }) {
             return;
         }
-        if let Err(error) = self.write(key, outcome, usage) {
+        if let Err(error) = self.write(key, exchange) {
             self.notes.tell(&format!("answers cannot be saved in the cache {}: {error}", self.folder.display()));
         }
     }
 
-    fn write(&self, key: &Key, outcome: &Outcome, usage: &Usage) -> std::io::Result<()> {
+    fn write(&self, key: &Key, exchange: &Exchange) -> std::io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let payload = postcard::to_allocvec(&(key.words.as_ref(), outcome, usage)).map_err(std::io::Error::other)?;
+        let Exchange { outcome, usage, reasoning } = exchange;
+        let payload = (key.words.as_ref(), outcome, usage, reasoning);
+        let payload = postcard::to_allocvec(&payload).map_err(std::io::Error::other)?;
         let path = self.path(key);
         create_dir_durably(self.disk.as_ref(), path.parent().unwrap_or(&self.folder))?;
         // A unique name: another process may be writing the same entry.
@@ -111,7 +114,7 @@ impl Cache {
     }
 }
 
-fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
+fn read(bytes: &[u8], key: &Key) -> Result<Exchange, &'static str> {
     let damaged = "they are damaged";
     let rest = bytes.strip_prefix(MAGIC).ok_or("they are damaged, or of another version")?;
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or(damaged)?;
@@ -120,9 +123,10 @@ fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
     if digest != digest_of(payload).to_string().as_bytes() {
         return Err(damaged);
     }
-    let (asked, outcome, usage): (Vec<u8>, Outcome, Usage) = postcard::from_bytes(payload).map_err(|_| damaged)?;
+    let (asked, outcome, usage, reasoning): (Vec<u8>, Outcome, Usage, Option<String>) =
+        postcard::from_bytes(payload).map_err(|_| damaged)?;
     match (asked == *key.words, &outcome) {
-        (true, Outcome::Reply { .. }) => Ok((outcome, usage)),
+        (true, Outcome::Reply { .. }) => Ok(Exchange { outcome, usage, reasoning }),
         _ => Err("they belong to other questions"),
     }
 }
@@ -163,11 +167,13 @@ mod tests {
         let key = Key::of("http://here/v1", &request()).unwrap();
         assert_eq!(cache.get(&key), None);
         let usage = Usage { tokens_in: 7, cost_usd: 0.1 + 0.2, ..Usage::default() };
-        cache.put(&key, &Outcome::Invalid { raw: "x".into(), why: "no".into() }, &usage);
+        let exchange = |outcome| Exchange { outcome, usage, reasoning: Some("I count.".into()) };
+        cache.put(&key, &exchange(Outcome::Invalid { raw: "x".into(), why: "no".into() }));
         assert_eq!(cache.get(&key), None);
         let reply = Outcome::Reply { value: Value::Number(0.1 + 0.2), raw: "0.3".into(), repaired: false };
-        cache.put(&key, &reply, &usage);
-        assert_eq!(cache.get(&key), Some((reply.clone(), usage)));
+        let reply = exchange(reply);
+        cache.put(&key, &reply);
+        assert_eq!(cache.get(&key), Some(reply.clone()));
         // Damaged at any byte, it is not used, and the next answer repairs it.
         let whole = cache.disk.read(&cache.path(&key)).unwrap();
         for at in 0..whole.len() {
@@ -176,7 +182,7 @@ mod tests {
             cache.disk.create(&cache.path(&key)).unwrap().write_all(&bytes).unwrap();
             assert_eq!(cache.get(&key), None, "byte {at}");
         }
-        cache.put(&key, &reply, &usage);
+        cache.put(&key, &reply);
         assert!(cache.get(&key).is_some());
         // In another entry's place, it is not confused with that one.
         let other = Key::of("http://here/v1", &Request { sample: 1, ..request() }).unwrap();

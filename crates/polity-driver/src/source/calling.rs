@@ -407,13 +407,14 @@ impl Calling {
             }
         }
         match result {
-            Ok(Exchange { outcome, usage }) => {
+            Ok(Exchange { outcome, usage, reasoning }) => {
                 if self.trouble.take().is_some() && waited >= QUIET {
                     self.notes.tell("answers are arriving again");
                 }
                 let usage = self.prices.applied_as(&call.effect.request.model, usage, call.batched);
+                let exchange = Exchange { outcome, usage, reasoning };
                 if let (Some(cache), Some(key)) = (&self.cache, &call.key) {
-                    cache.put(key, &outcome, &usage);
+                    cache.put(key, &exchange);
                 }
                 if usage.estimated {
                     let address = self.providers.for_model(model).ok().and_then(|provider| provider.address(model));
@@ -423,7 +424,7 @@ impl Calling {
                         address.unwrap_or_default()
                     ));
                 }
-                self.told.answers.extend(self.scheduler.answered(call, Exchange { outcome, usage }, now));
+                self.told.answers.extend(self.scheduler.answered(call, exchange, now));
             }
             Err(ProviderError::Anew { why }) => {
                 self.notes.tell(&why);

@@ -257,25 +257,31 @@ impl Source for Live {
         for effect in effects {
             // No new calls during a pause.
             let at_once = if self.rules.connections > 0 { self.at_once(&effect) } else { None };
-            if let Some(Exchange { outcome, usage }) = at_once {
+            if let Some(Exchange { outcome, usage, reasoning }) = at_once {
                 let usage = self.prices.applied(&effect.request.model, Usage { retries: 0, ..usage });
-                self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
+                self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage, reasoning });
                 continue;
             }
             if self.in_doubt.contains(&effect.id) && !self.repeatable(&effect.request) {
                 let why = format!("{MAY_BE_DONE}: the run ended before its result was recorded");
                 let outcome = Outcome::Failed { why };
-                self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage: Usage::default() });
+                self.ready.push(Answer {
+                    id: effect.id,
+                    request: effect.request,
+                    outcome,
+                    usage: Usage::default(),
+                    reasoning: None,
+                });
                 continue;
             }
             let key = self.key(&effect);
             let kept = self.cache.as_ref().zip(key.as_ref()).and_then(|(cache, key)| cache.get(key));
             match kept {
-                Some((outcome, usage)) => {
+                Some(Exchange { outcome, usage, reasoning }) => {
                     // Volatile values are the present ones: no call was made, and prices are this run's.
                     let usage = Usage { retries: 0, shared: true, ..usage };
                     let usage = self.prices.applied(&effect.request.model, usage);
-                    self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
+                    self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage, reasoning });
                 }
                 None => {
                     let rank = self.ranks.as_ref().map_or(0, |rank| rank(&effect));
@@ -415,7 +421,7 @@ mod tests {
         fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
             self.0.fetch_add(1, Ordering::SeqCst);
             let outcome = Outcome::Reply { value: Value::Text("x".into()), raw: "x".into(), repaired: false };
-            Box::pin(std::future::ready(Ok(Exchange { outcome, usage: Usage::default() })))
+            Box::pin(std::future::ready(Ok(Exchange { outcome, usage: Usage::default(), reasoning: None })))
         }
     }
 

@@ -53,7 +53,7 @@ pub struct FormChange {
 /// An answer that says why there is none.
 fn failed(effect: Effect, why: String, shared: bool) -> Answer {
     let usage = Usage { shared, ..Usage::default() };
-    Answer { id: effect.id, request: effect.request, outcome: Outcome::Failed { why }, usage }
+    Answer { id: effect.id, request: effect.request, outcome: Outcome::Failed { why }, usage, reasoning: None }
 }
 
 /// A source of answers. The order of arrival is free and affects no result.

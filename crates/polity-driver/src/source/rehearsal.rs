@@ -286,7 +286,7 @@ impl Rehearsal {
 
     /// Records what a donor received.
     fn learn(&mut self, answer: &Answer) {
-        let Answer { id, request, outcome, usage } = answer;
+        let Answer { id, request, outcome, usage, .. } = answer;
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Denied { .. }) {
             return;
         }
@@ -365,7 +365,13 @@ impl Rehearsal {
         for (id, effect) in std::mem::take(&mut self.held) {
             if let Some((outcome, usage)) = self.given(&effect) {
                 self.count(id, &effect.request, &usage, letters(&effect.request));
-                self.ready.push(Answer { id, request: effect.request, outcome, usage: Usage::default() });
+                self.ready.push(Answer {
+                    id,
+                    request: effect.request,
+                    outcome,
+                    usage: Usage::default(),
+                    reasoning: None,
+                });
                 continue;
             }
             let alike = self.alike(id, &effect.request);
@@ -481,7 +487,13 @@ impl Source for Rehearsal {
             self.units.entry(class).or_default().first(unit);
             let (outcome, usage) = self.made_up(&effect, longest);
             self.count(effect.id, &effect.request, &usage, 0.0);
-            self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage: Usage::default() });
+            self.ready.push(Answer {
+                id: effect.id,
+                request: effect.request,
+                outcome,
+                usage: Usage::default(),
+                reasoning: None,
+            });
         }
     }
 

@@ -159,7 +159,7 @@ impl Trace {
 
     /// Adds an answer; returns when it was requested, or `None` if no one was to be called.
     fn call(&mut self, answer: &Answer, parent: u64, asker: Attributes) -> Option<SystemTime> {
-        let Answer { id, request, outcome, usage } = answer;
+        let Answer { id, request, outcome, usage, .. } = answer;
         if matches!(outcome, Outcome::Denied { .. }) {
             return None;
         }

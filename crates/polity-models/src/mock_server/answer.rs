@@ -1,6 +1,7 @@
 //! Replies of the mock server: a simulated model's reply that fits the request's JSON schema. It knows no right answers, so replies are
 //! merely plausible; equal request bytes get equal replies.
 
+use super::wires::Tools;
 use crate::models::sim::{Hold, Sim};
 use polity_kernel::ask::schema::{as_option, kind, listed, resolved};
 use polity_kernel::ask::{
@@ -25,8 +26,8 @@ pub(super) struct Asked<'a> {
     pub format: Option<Format<'a>>,
     /// Whether the form was requested directly rather than through a tool.
     pub in_form: bool,
-    /// The tool that must be called.
-    pub tool: Option<String>,
+    /// Its tools.
+    pub tools: Tools,
     /// Maximum tokens of the reply.
     pub longest: Option<u64>,
     pub stream: bool,
@@ -53,6 +54,7 @@ impl Asked<'_> {
             Some(Format::Options(_, Constrain::Choice)) => Some((Constrain::Choice, "structured_outputs")),
             Some(Format::Options(..)) => Some((Constrain::Grammar, "grammar")),
             _ if self.in_form => Some((Constrain::Schema, "response_format")),
+            _ if !self.tools.offered.is_empty() => Some((Constrain::Tools, "tools")),
             _ if self.logprobs => Some((Constrain::Logprobs, "logprobs")),
             _ => None,
         }
@@ -99,12 +101,19 @@ impl Forms {
 pub(super) struct Said {
     pub content: Option<String>,
     pub refusal: Option<String>,
-    /// Name and arguments of the called tool.
-    pub call: Option<(String, String)>,
+    /// Names and arguments of the called tools.
+    pub calls: Vec<(String, String)>,
     pub finish: Finish,
     pub usage: Usage,
     /// The likeliest first tokens, with their natural log-probabilities.
     pub alternatives: Vec<(String, f64)>,
+}
+
+impl Said {
+    /// Nothing said.
+    fn with(usage: Usage) -> Said {
+        Said { content: None, refusal: None, calls: Vec::new(), finish: Finish::Stop, usage, alternatives: Vec::new() }
+    }
 }
 
 /// Why a model stopped.
@@ -114,7 +123,7 @@ pub(super) enum Finish {
     Stop,
     /// It was cut at the token limit.
     Length,
-    /// It calls a tool.
+    /// It calls tools.
     Tool,
 }
 
@@ -132,6 +141,11 @@ pub(super) fn answer(
     body: u128,
     asked: &mut Asked<'_>,
 ) -> Result<Said, String> {
+    if asked.tools.forced.is_none()
+        && let Some(said) = called(sim, model, seed, body, asked)?
+    {
+        return Ok(said);
+    }
     // A model reads the words: a schema at the end of the conversation, or letters before options.
     let in_words = asked.format.is_none().then(|| schema_in_words(&asked.messages)).flatten();
     let hold = if asked.format.is_some() { Hold::Form } else { Hold::Words };
@@ -141,20 +155,9 @@ pub(super) fn answer(
     let response_format = form.as_ref().map_or(ResponseFormat::Text, |form| form.response_format.clone());
     let response_format = letters.map_or(response_format, ResponseFormat::Choice);
     let lettered = matches!((&response_format, &form), (ResponseFormat::Choice(_), None));
-    let effect = Effect {
-        id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
-        request: Request {
-            sample: body as u32,
-            settings: Settings { max_tokens: asked.longest, ..Settings::default() },
-            ..Request::new(model, std::mem::take(&mut asked.messages), response_format)
-        },
-        hidden: None,
-        default: None,
-    };
+    let effect = effect(model, body, asked.longest, std::mem::take(&mut asked.messages), response_format);
     let exchange = sim.held(&effect, seed, hold)?;
-    let usage = exchange.usage;
-    let mut said =
-        Said { content: None, refusal: None, call: None, finish: Finish::Stop, usage, alternatives: Vec::new() };
+    let mut said = Said::with(exchange.usage);
     if lettered {
         let (mut alternatives, token) = sim.alternatives(&effect, seed)?;
         alternatives.truncate(asked.alternatives);
@@ -179,9 +182,9 @@ pub(super) fn answer(
                 (Json::String(option), Some(Format::Options(..))) => option,
                 (other, _) => other.to_string(),
             };
-            match asked.tool.take() {
-                Some(name) => {
-                    said.call = Some((name, text));
+            match asked.tools.forced.take() {
+                Some((name, _)) => {
+                    said.calls = vec![(name, text)];
                     said.finish = Finish::Tool;
                 }
                 None => said.content = Some(text),
@@ -191,6 +194,53 @@ pub(super) fn answer(
         (Outcome::Failed { why } | Outcome::Denied { why }, _) => return Err(why),
     }
     Ok(said)
+}
+
+fn effect(
+    model: &str,
+    body: u128,
+    max_tokens: Option<u64>,
+    messages: Vec<ChatMessage>,
+    response_format: ResponseFormat,
+) -> Effect {
+    Effect {
+        id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
+        request: Request {
+            sample: body as u32,
+            settings: Settings { max_tokens, ..Settings::default() },
+            ..Request::new(model, messages, response_format)
+        },
+        hidden: None,
+        default: None,
+    }
+}
+
+/// The reply to a request with tools: calls, or words. `None`: it has no tools, or the words have a form of their own.
+fn called(sim: &Sim, model: &str, seed: u64, body: u128, asked: &Asked<'_>) -> Result<Option<Said>, String> {
+    if asked.tools.offered.is_empty() {
+        return Ok(None);
+    }
+    let format = ResponseFormat::Calls(asked.tools.offered.clone());
+    let exchange = sim.held(&effect(model, body, asked.longest, asked.messages.clone(), format), seed, Hold::Form)?;
+    let mut said = Said::with(exchange.usage);
+    match exchange.outcome {
+        Outcome::Reply { value: Value::Calls { text, mut calls }, .. } => {
+            if calls.is_empty() && asked.format.is_some() {
+                return Ok(None);
+            }
+            calls.truncate(if asked.tools.single { 1 } else { calls.len() });
+            said.finish = if calls.is_empty() { Finish::Stop } else { Finish::Tool };
+            said.content = Some(text).filter(|text| !text.is_empty());
+            said.calls = calls.into_iter().map(|call| (call.tool, call.arguments)).collect();
+        }
+        Outcome::Refused { raw } => said.refusal = Some(raw),
+        // Cut, or a call that is not offered: the text shows it.
+        Outcome::Invalid { raw, .. } | Outcome::Reply { raw, .. } => {
+            (said.content, said.finish) = (Some(raw), Finish::Length);
+        }
+        Outcome::Failed { why } | Outcome::Denied { why } => return Err(why),
+    }
+    Ok(Some(said))
 }
 
 /// The schema in the last line of a conversation, where polity puts it for servers without schema support.

@@ -335,7 +335,7 @@ fn told(shared: &Shared, headers: &HeaderMap, id: &str) -> Json {
     json!({
         "id": id, "object": "model", "created": 0, "owned_by": "polity",
         "capabilities": {
-            "structured_outputs": offers(Constrain::Schema), "choice": offers(Constrain::Choice),
+            "tools": offers(Constrain::Tools), "structured_outputs": offers(Constrain::Schema), "choice": offers(Constrain::Choice),
             "grammar": offers(Constrain::Grammar), "logprobs": offers(Constrain::Logprobs),
         },
     })
@@ -424,7 +424,7 @@ async fn complete(
         Err(why) => return invalid(wire, &why),
     };
     call.settle(key, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
-    let structured = said.call.is_some() || asked.in_form;
+    let structured = !said.calls.is_empty() || asked.in_form;
     spoil(&mut said, call.fault, structured);
     let created = now_seconds();
     let Asked { model, logprobs, include_usage, .. } = asked;

@@ -42,6 +42,7 @@ pub(super) fn invalid(wire: &dyn Wire, why: &str) -> Response {
 
 /// Applies a fault to the reply itself.
 pub(super) fn spoil(said: &mut Said, fault: Option<Fault>, structured: bool) {
+    spoil_calls(said, fault);
     let whole = said.content.take();
     said.content = match (fault, whole) {
         (Some(Fault::Schema), Some(_)) if structured => Some(json!({"unexpected": [1, 2, 3]}).to_string()),
@@ -58,4 +59,26 @@ pub(super) fn spoil(said: &mut Said, fault: Option<Fault>, structured: bool) {
         (Some(Fault::Huge), _) => Some("word".repeat(LONGEST_ANSWER / 3)),
         (_, whole) => whole,
     };
+}
+
+/// Applies a fault to calls. Where a fault leaves no reply, it leaves no call either.
+fn spoil_calls(said: &mut Said, fault: Option<Fault>) {
+    match fault {
+        Some(Fault::Schema) => {
+            for (_, arguments) in &mut said.calls {
+                *arguments = json!({"unexpected": [1, 2, 3]}).to_string();
+            }
+        }
+        Some(Fault::Length) => {
+            if let Some((_, arguments)) = said.calls.last_mut() {
+                arguments.truncate(arguments.floor_char_boundary(arguments.len() / 2));
+                said.finish = Finish::Length;
+            }
+        }
+        Some(Fault::Empty | Fault::Null | Fault::Refusal | Fault::Huge) if !said.calls.is_empty() => {
+            said.calls.clear();
+            said.finish = Finish::Stop;
+        }
+        _ => {}
+    }
 }

@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 /// The constraint modes supported by default: those of OpenAI.
-pub const OFFERS: [Constrain; 2] = [Constrain::Schema, Constrain::Logprobs];
+pub const OFFERS: [Constrain; 3] = [Constrain::Tools, Constrain::Schema, Constrain::Logprobs];
 
 impl Default for Options {
     fn default() -> Self {

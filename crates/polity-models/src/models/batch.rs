@@ -5,7 +5,7 @@ use super::line::Payload;
 use super::provider::{Batching, Doing, Found, Results, Standing, State};
 use super::provider::{Exchange, ProviderError};
 use super::received::Received;
-use super::remote::Remote;
+use super::remote::{Remote, agrees};
 use super::wire::{BatchWire, LineResult, Lines};
 use super::wire::{Settings, Wire};
 use http::header::HeaderMap;
@@ -91,6 +91,7 @@ impl<W: Wire> Batching for Remote<W> {
         let settings = Settings { stream: false, ..self.settings.clone() };
         let mut question = self.put(&effect.request, self.way(&effect.request)?);
         question.settings = &settings;
+        agrees::<W>(&question)?;
         let body = serde_json::value::to_raw_value(&W::body(&question));
         let body = body
             .map_err(|error| ProviderError::Never { why: format!("the request cannot be written as JSON: {error}") })?;

@@ -43,7 +43,7 @@ pub(super) fn native(tools: &[ToolSpec], text: &str, calls: &[RawCall]) -> Outco
             Err(why) => return Outcome::Invalid { raw: raw(), why: format!("call of `{}`: {why}", call.name) },
         }
     }
-    let value = Value::Calls { text: text.to_owned(), calls: checked_calls };
+    let value = Value::Calls { text: text.trim().to_owned(), calls: checked_calls };
     let raw = value.to_json(&ResponseFormat::Calls(tools.to_vec().into())).to_string();
     Outcome::Reply { value, raw, repaired }
 }
@@ -175,7 +175,13 @@ fn between_tags(text: &str) -> Result<Found, String> {
 }
 
 fn keyed(inside: &str) -> Option<(String, Json)> {
-    let (name, mut rest) = inside.split_once("<arg_key>")?;
+    let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let Some((name, mut rest)) = inside.split_once("<arg_key>") else {
+        // A call without arguments is the name alone.
+        let name = inside.trim();
+        return (!name.is_empty() && name.chars().all(named))
+            .then(|| (name.to_owned(), Json::Object(Arguments::new())));
+    };
     let mut arguments = Arguments::new();
     loop {
         let (key, after) = rest.split_once("</arg_key>")?;

@@ -138,7 +138,7 @@ impl Provider for InProcess {
                 Reply::Failed(why) => Outcome::Failed { why },
             };
             let latency_ms = began.elapsed().as_secs_f64() * 1000.0;
-            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() } })
+            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() }, reasoning: None })
         })
     }
 }

@@ -14,6 +14,8 @@ pub struct Exchange {
     pub outcome: Outcome,
     /// Its cost.
     pub usage: Usage,
+    /// What the model thought, if its server shows it. It is no part of the reply.
+    pub reasoning: Option<String>,
 }
 
 /// Why there was no exchange. A bad reply is not an error but an [`Outcome`].

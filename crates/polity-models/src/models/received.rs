@@ -30,7 +30,8 @@ const WRONG_KEY: [&str; 1] = ["API_KEY_INVALID"];
 const LIMITED: [&str; 3] = ["rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"];
 const BROKEN: [&str; 5] = ["server_error", "api_error", "overloaded_error", "INTERNAL", "UNAVAILABLE"];
 /// Parameter names that servers mention when they reject the form of a reply.
-const FORM_WORDS: [&str; 10] = [
+const FORM_WORDS: [&str; 11] = [
+    "tools",
     "response_format",
     "schema",
     "output_config",
@@ -112,12 +113,15 @@ impl Told {
         matches!(self.end, End::Whole | End::Cut(_))
     }
 
-    /// Takes what a model thinks out of its text, where servers of open models leave it: up to `</think>`.
+    /// Takes what a model thinks out of its text, where servers of open models leave it: up to `</think>`. The templates of some models
+    /// open the thoughts themselves, so the text may begin in their middle.
     pub(super) fn without_thoughts(mut self) -> Self {
-        if let Some((thoughts, text)) = self.text.as_deref().and_then(|text| text.split_once("</think>"))
-            && let Some(thoughts) = thoughts.trim_start().strip_prefix("<think>")
-        {
-            self.reasoning.get_or_insert_with(|| thoughts.trim().to_owned());
+        if let Some((thoughts, text)) = self.text.as_deref().and_then(|text| text.split_once("</think>")) {
+            let thoughts = thoughts.trim();
+            let thoughts = thoughts.strip_prefix("<think>").unwrap_or(thoughts).trim();
+            if !thoughts.is_empty() {
+                self.reasoning.get_or_insert_with(|| thoughts.to_owned());
+            }
             self.text = Some(text.trim_start().to_owned());
         }
         self

@@ -10,7 +10,7 @@ use super::prices;
 use super::provider::{Answering, Batching, Exchange, Probing, Provider, ProviderError, RateLimits, no_vectors};
 use super::received::{Ended, Received};
 use super::wire::{LONGEST_REPLY, Question, Settings, Turn, Wire, embedded, text_of};
-use polity_kernel::ask::{Constrain, Effect, EffectId, Request, ResponseFormat, Usage};
+use polity_kernel::ask::{Constrain, Effect, EffectId, Request, ResponseFormat, Thinking, Usage};
 use polity_kernel::digest::Digest;
 use polity_kernel::scenario::Price;
 use polity_store::digest_of;
@@ -84,6 +84,23 @@ impl Attempt {
 
 /// Requests after which a refused mode is tried again, at first and at most.
 const TRIED_AGAIN: (u32, u32) = (100, 10_000);
+
+/// Refuses settings that do not go together.
+pub(super) fn agrees<W: Wire>(question: &Question<'_>) -> Result<(), ProviderError> {
+    let conflict = match &question.held {
+        Some(Held::Letters) if question.thinks() => Some(
+            "a reply of one letter has no room for thoughts: set it to `off`, or set another `constrain`".to_owned(),
+        ),
+        _ => W::conflict(question),
+    };
+    match (conflict, question.thinking) {
+        (Some(why), Some(thinking)) => {
+            let why = format!("`thinking: {}` of `{}/{}`: {why}", thinking.name(), W::HOME.name, question.model);
+            Err(ProviderError::Fatal { why })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The provider of a wire. Its calls need a tokio runtime with I/O and time; connections live as long as that.
 pub struct Remote<W> {
@@ -180,6 +197,7 @@ impl<W: Wire> Remote<W> {
             temperature: asked.settings.temperature.or(self.settings.temperature),
             top_p: asked.settings.top_p,
             seed: seed.map(|seed| seed.wrapping_add(u64::from(asked.sample))),
+            thinking: asked.settings.thinking,
             settings: &self.settings,
             own: self.line.place().is_ok_and(|place| place.is_own),
         }
@@ -223,12 +241,15 @@ impl<W: Wire> Remote<W> {
             None => {}
         }
         let (learnt, refused) = (self.learnt(), self.refusals());
+        let thinks = asked.settings.thinking.is_some_and(|thinking| thinking != Thinking::Off);
         let nothing = Capabilities::default();
         let known = learnt.get(model).unwrap_or(&nothing);
         let offered = |way: &Constrain| match way {
             // Unknown support is tried: most servers have it.
             Constrain::Schema => known.schema != Some(false),
             Constrain::Tools => known.tools != Some(false),
+            // The first token would be a thought.
+            Constrain::Logprobs if thinks => false,
             way => known.offers(*way) == Some(true),
         };
         let refuses = |way: &Constrain| {
@@ -261,6 +282,8 @@ impl<W: Wire> Remote<W> {
             None if received.is_answer() => Usage { estimated: true, ..self.most(asked) },
             None => Usage::default(),
         };
+        let reasoning = told.as_ref().ok().and_then(|told| told.reasoning.clone());
+        let reasoning = reasoning.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let outcome = match (told, way, &asked.response_format) {
             (Err(outcome), ..) => outcome,
             (Ok(told), Constrain::Logprobs, ResponseFormat::Choice(options)) if told.is_said() => {
@@ -269,7 +292,7 @@ impl<W: Wire> Remote<W> {
             }
             (Ok(told), ..) => told.outcome(&asked.response_format, &received.body),
         };
-        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage }, reasoning })
     }
 
     /// A request in this mode.
@@ -316,7 +339,9 @@ impl<W: Wire> Remote<W> {
         let Some(way) = way else {
             return Err(ProviderError::Never { why: format!("there is no way to ask `{}` for that", asked.model) });
         };
-        let body = W::body(&self.put(asked, way));
+        let question = self.put(asked, way);
+        agrees::<W>(&question)?;
+        let body = W::body(&question);
         let (received, mut attempt) = self.send(effect, attempt, &W::path(model), model, &body).await?;
         let Some(names_it) = received.refuses_form(&W::HOME) else {
             if received.is_answer() {
@@ -456,7 +481,7 @@ impl<W: Wire> Remote<W> {
         let most = self.most(asked);
         let usage = usage.map_or(Usage { estimated: true, ..most }, |usage| plausible(usage, asked, "", most));
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage }, reasoning: None })
     }
 
     /// Keeps a server's reported limits for the run.

@@ -165,7 +165,7 @@ pub(super) fn in_exchange(exchange: Exchange, hidden: &dyn Fn(String) -> String)
         Outcome::Failed { why } => Outcome::Failed { why: hidden(why) },
         Outcome::Denied { why } => Outcome::Denied { why: hidden(why) },
     };
-    Exchange { outcome, ..exchange }
+    Exchange { outcome, usage: exchange.usage, reasoning: exchange.reasoning.map(hidden) }
 }
 
 fn in_value(value: Value, hidden: &dyn Fn(String) -> String) -> Value {
@@ -261,7 +261,7 @@ mod tests {
             Outcome::Refused { raw: told() },
             Outcome::Failed { why: told() },
         ] {
-            let exchange = Exchange { outcome, usage: Default::default() };
+            let exchange = Exchange { outcome, usage: Default::default(), reasoning: Some(told()) };
             let hidden = format!("{:?}", in_exchange(exchange.clone(), &|text| key.hidden_in(text)));
             assert!(!hidden.contains("canary") && hidden.contains("it is ***"), "{exchange:?}: {hidden}");
         }

@@ -5,7 +5,7 @@ use super::choice::Held;
 use super::home::Home;
 use super::provider::Standing;
 use super::received::{Ended, Received, Told};
-use polity_kernel::ask::{ChatMessage, Constrain, Outcome, Part, Request, Role, Usage, Value};
+use polity_kernel::ask::{ChatMessage, Constrain, Outcome, Part, Request, Role, Thinking, Usage, Value};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -56,6 +56,8 @@ pub struct Question<'a> {
     pub top_p: Option<f64>,
     /// Seed of its sampling.
     pub seed: Option<u64>,
+    /// How much it thinks.
+    pub thinking: Option<Thinking>,
     /// The settings of every call.
     pub settings: &'a Settings,
     /// Whether the server is the provider itself rather than another one that speaks its wire.
@@ -120,6 +122,21 @@ impl Question<'_> {
         }
     }
 
+    /// Tokens of a reply that are for thoughts, on wires that count them: an eighth, half or three quarters of it; 0 if thinking is off.
+    pub(super) fn budget(&self, thinking: Thinking) -> u64 {
+        match thinking {
+            Thinking::Off => 0,
+            Thinking::Low => self.longest / 8,
+            Thinking::Medium => self.longest / 2,
+            Thinking::High => self.longest / 4 * 3,
+        }
+    }
+
+    /// Whether the model is to think.
+    pub(super) fn thinks(&self) -> bool {
+        self.thinking.is_some_and(|thinking| thinking != Thinking::Off)
+    }
+
     /// Appends text to the last message. Some servers refuse two messages of one speaker in a row.
     pub(super) fn add(&mut self, words: String) {
         match self.turns.last_mut() {
@@ -146,6 +163,11 @@ pub trait Wire: Send + Sync + 'static {
     fn path(model: &str) -> Vec<String>;
     /// Writes a request.
     fn body(question: &Question<'_>) -> Self::Body;
+    /// Which of its settings do not go together, for people; checked before a request is sent.
+    fn conflict(question: &Question<'_>) -> Option<String> {
+        let _ = question;
+        None
+    }
     /// Parses a server's answer; pure.
     fn told(received: &Received) -> Result<Told, Ended>;
     /// Whether schemas for this model may have bounds on numbers and lengths. Bounds are checked here in any case.

@@ -119,7 +119,7 @@ impl Provider for Toolkits {
             let value = polity_kernel::ask::Value::from_json(&json, &request.response_format).ok_or_else(wrong)?;
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
             let outcome = Outcome::Reply { value, raw: json.to_string(), repaired: false };
-            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() } })
+            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() }, reasoning: None })
         })
     }
 }

@@ -107,7 +107,7 @@ impl Provider for Tools {
             let raw = value.to_json(&request.response_format).to_string();
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
             let outcome = Outcome::Reply { value, raw, repaired: false };
-            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() } })
+            Ok(Exchange { outcome, usage: Usage { latency_ms, ..Usage::default() }, reasoning: None })
         })
     }
 }

@@ -57,6 +57,38 @@ with client.messages.stream(model="medium", max_tokens=500, messages=ask) as str
 assert text and final.content[0].text == text and final.stop_reason == "end_turn" and final.usage.output_tokens > 0
 print("stream ok")
 
+# a loop of calls: two at once, one more, and an answer; in one piece and in many
+offered = [{"name": name, "description": "Tells it", "input_schema": schema} for name in ("weather", "news", "traffic")]
+
+
+def looped(turn):
+    messages, rounds = list(ask), []
+    while True:
+        said = turn(messages)
+        calls = [block for block in said.content if block.type == "tool_use"]
+        if not calls:
+            assert said.stop_reason == "end_turn" and said.content[0].text
+            return rounds
+        assert said.stop_reason == "tool_use" and len({call.id for call in calls}) == len(calls)
+        rounds.append([call.name for call in calls])
+        assert all(call.input == {"town": ask[0]["content"][0]["text"], "mood": "calm"} for call in calls), calls
+        messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in said.content]})
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": "sunny"}]} for call in calls]
+        messages.append({"role": "user", "content": results})
+
+
+def streamed(messages):
+    with client.messages.stream(model="medium", max_tokens=500, messages=messages, tools=offered) as stream:
+        return stream.get_final_message()
+
+
+assert looped(lambda messages: client.messages.create(model="medium", max_tokens=500, messages=messages, tools=offered)) == [
+    ["weather", "news"],
+    ["traffic"],
+]
+assert looped(streamed) == [["weather", "news"], ["traffic"]]
+print("loop of calls ok")
+
 # errors have the client's own types
 try:
     client.messages.create(model="medium", max_tokens=5, messages=[])

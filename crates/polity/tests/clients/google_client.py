@@ -54,6 +54,39 @@ first, second = chat.send_message("Hello."), chat.send_message("And again?")
 assert first.text and second.text and len(chat.get_history()) == 4
 print("chat ok")
 
+# a loop of calls: two at once, one more, and an answer
+declared = [
+    types.FunctionDeclaration(name="weather", description="Tells it", parameters_json_schema=schema),
+    types.FunctionDeclaration(name="news", parameters=types.Schema(type="OBJECT", properties={"town": types.Schema(type="STRING")}, required=["town"])),
+    types.FunctionDeclaration(name="traffic", parameters_json_schema=schema),
+]
+config = types.GenerateContentConfig(tools=[types.Tool(function_declarations=declared)])
+contents, rounds = [types.Content(role="user", parts=[types.Part(text="Where to?")])], []
+while True:
+    said = client.models.generate_content(model="medium", contents=contents, config=config)
+    calls = said.function_calls
+    if not calls:
+        break
+    assert all(call.args["town"] == "Where to?" for call in calls), calls
+    rounds.append([call.name for call in calls])
+    contents.append(said.candidates[0].content)
+    answers = [types.FunctionResponse(id=call.id, name=call.name, response={"output": "sunny"}) for call in calls]
+    contents.append(types.Content(role="user", parts=[types.Part(function_response=answer) for answer in answers]))
+assert rounds == [["weather", "news"], ["traffic"]] and said.text, rounds
+
+
+def weather(town: str) -> str:
+    """Tells the weather of a town."""
+    asked.append(town)
+    return "sunny"
+
+
+# The client itself calls functions.
+asked = []
+said = client.models.generate_content(model="medium", contents="Where to?", config=types.GenerateContentConfig(tools=[weather]))
+assert asked == ["Where to?"] and said.text
+print("loop of calls ok")
+
 # errors have the client's own types
 try:
     client.models.generate_content(model="medium", contents=[types.Content(role="nobody", parts=[types.Part(text="?")])])

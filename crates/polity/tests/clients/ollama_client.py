@@ -37,6 +37,38 @@ assert "".join(piece.message.content for piece in pieces) and pieces[-1].done an
 assert not any(piece.done for piece in pieces[:-1])
 print("stream ok")
 
+# a loop of calls: two at once, one more, and an answer; in one piece and in many. The client leaves out the bounds of numbers.
+offered = [
+    {"type": "function", "function": {"name": name, "description": "Tells it", "parameters": schema}} for name in ("weather", "news", "traffic")
+]
+
+
+def looped(turn):
+    messages, rounds = list(ask), []
+    while True:
+        text, calls = turn(messages)
+        if not calls:
+            assert text
+            return rounds
+        rounds.append([call.function.name for call in calls])
+        assert all(call.function.arguments == {"town": "What is 6 times 7?", "days": 0} for call in calls), calls
+        messages.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in calls]})
+        messages += [{"role": "tool", "tool_name": call.function.name, "content": "sunny"} for call in calls]
+
+
+def whole(messages):
+    said = client.chat(model="medium", messages=messages, tools=offered)
+    return said.message.content, said.message.tool_calls
+
+
+def streamed(messages):
+    pieces = list(client.chat(model="medium", messages=messages, tools=offered, stream=True))
+    return "".join(piece.message.content for piece in pieces), [call for piece in pieces for call in piece.message.tool_calls or []]
+
+
+assert looped(whole) == looped(streamed) == [["weather", "news"], ["traffic"]]
+print("loop of calls ok")
+
 # errors have the client's own types
 try:
     client.chat(model="medium", messages=[])

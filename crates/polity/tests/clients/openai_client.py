@@ -80,6 +80,52 @@ streamed = final.choices[0].message.tool_calls[0].function
 assert streamed.name == "Solution" and isinstance(streamed.parsed_arguments, Solution), streamed
 print("stream of a tool ok")
 
+# a loop of calls: two at once, one more, and an answer; the ids go back and forth
+def named(name):
+    return {"type": "function", "function": {**weather["function"], "name": name}}
+
+
+offered = [named(name) for name in ("weather", "news", "traffic")]
+
+
+def looped(turn):
+    messages, rounds = list(ask), []
+    while True:
+        message, finish = turn(messages)
+        if not message.tool_calls:
+            assert finish == "stop" and message.content, message
+            return rounds
+        assert finish == "tool_calls" and len({call.id for call in message.tool_calls}) == len(message.tool_calls)
+        rounds.append([call.function.name for call in message.tool_calls])
+        assert all(json.loads(call.function.arguments) == {"town": ask[1]["content"][0]["text"], "days": 1} for call in message.tool_calls)
+        messages.append(message.model_dump(exclude_none=True))
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in message.tool_calls]
+
+
+def whole(messages):
+    choice = client.chat.completions.create(model="medium", messages=messages, tools=offered).choices[0]
+    return choice.message, choice.finish_reason
+
+
+def streamed_turn(messages):
+    with client.chat.completions.stream(model="medium", messages=messages, tools=offered) as stream:
+        choice = stream.get_final_completion().choices[0]
+    return choice.message, choice.finish_reason
+
+
+assert looped(whole) == [["weather", "news"], ["traffic"]]
+print("loop of calls ok")
+assert looped(streamed_turn) == [["weather", "news"], ["traffic"]]
+print("streamed loop of calls ok")
+single = client.chat.completions.create(model="medium", messages=ask, tools=offered, parallel_tool_calls=False)
+assert len(single.choices[0].message.tool_calls) == 1
+assert client.chat.completions.create(model="medium", messages=ask, tools=offered, tool_choice="none").choices[0].message.content
+try:
+    client.chat.completions.create(model="medium", messages=[*ask, result], tools=offered)
+    raise SystemExit("a result without a call was taken")
+except openai.BadRequestError as error:
+    assert "no call before it" in error.message
+
 # structured parse
 parsed = client.chat.completions.parse(model="medium", messages=ask, response_format=Solution)
 assert isinstance(parsed.choices[0].message.parsed, Solution), parsed

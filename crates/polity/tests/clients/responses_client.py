@@ -1,5 +1,7 @@
 """The official Python client against the mock server's responses endpoint, at the address in OPENAI_BASE_URL. Prints one line a part."""
 
+import json
+
 import openai
 import pydantic
 from openai import OpenAI
@@ -25,6 +27,46 @@ print("responses ok")
 said = client.responses.parse(model="medium", input=ask, text_format=Trip)
 assert isinstance(said.output_parsed, Trip), said
 print("parse ok")
+
+# a loop of calls: two at once, one more, and an answer; the ids go back and forth
+parameters = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"], "additionalProperties": False}
+offered = [
+    {"type": "function", "name": name, "description": "Tells it", "parameters": parameters, "strict": True}
+    for name in ("weather", "news", "traffic")
+]
+
+
+def looped(turn):
+    items, rounds = list(ask), []
+    while True:
+        said = turn(items)
+        assert said.status == "completed"
+        calls = [item for item in said.output if item.type == "function_call"]
+        if not calls:
+            assert said.output_text
+            return rounds
+        rounds.append([call.name for call in calls])
+        assert all(json.loads(call.arguments) == {"town": "And 6 times 8?"} for call in calls)
+        items += [item.model_dump(exclude_none=True) for item in said.output]
+        items += [{"type": "function_call_output", "call_id": call.call_id, "output": "sunny"} for call in calls]
+
+
+def streamed(items):
+    with client.responses.stream(model="medium", input=items, tools=offered) as stream:
+        kinds = [event.type for event in stream]
+        assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+        return stream.get_final_response()
+
+
+assert looped(lambda items: client.responses.create(model="medium", input=items, tools=offered)) == [["weather", "news"], ["traffic"]]
+print("loop of calls ok")
+assert looped(streamed) == [["weather", "news"], ["traffic"]]
+with client.responses.stream(model="medium", input=ask) as stream:
+    texts = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+    assert texts and texts == stream.get_final_response().output_text
+print("stream ok")
+forced = client.responses.create(model="medium", input=ask, tools=offered, tool_choice={"type": "function", "name": "news"})
+assert [item.name for item in forced.output] == ["news"]
 
 # errors have the client's own types
 try:

@@ -636,7 +636,11 @@ impl<F: Fn(&Effect, u64) -> Exchange + Send + Sync> Provider for Scripted<F> {
 
 /// A free reply.
 pub fn replied(value: Value, raw: impl Into<String>) -> Exchange {
-    Exchange { outcome: Outcome::Reply { value, raw: raw.into(), repaired: false }, usage: Usage::default() }
+    Exchange {
+        outcome: Outcome::Reply { value, raw: raw.into(), repaired: false },
+        usage: Usage::default(),
+        reasoning: None,
+    }
 }
 
 /// An engine on a disk, with the leaves of this file.

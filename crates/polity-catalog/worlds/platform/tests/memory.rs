@@ -359,7 +359,7 @@ fn what_has_left_does_not_come_back_when_more_are_live() {
 fn answered(society: &mut Society) -> Box<RoundReport> {
     let answer = |Effect { id, request, .. }: Effect| {
         let outcome = Outcome::Reply { value: Said::Text("Like it.".into()), raw: String::new(), repaired: false };
-        Answer { id, request, outcome, usage: Usage::default() }
+        Answer { id, request, outcome, usage: Usage::default(), reasoning: None }
     };
     let mut asked = society.open_effects();
     for _ in 0..1000 {

@@ -571,7 +571,13 @@ fn round(society: &mut Society, answer: &mut dyn FnMut(&Effect) -> Outcome) -> O
         let step = society.poll(std::mem::take(&mut ready)).unwrap();
         for effect in step.start {
             let outcome = answer(&effect);
-            ready.push(Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() });
+            ready.push(Answer {
+                id: effect.id,
+                request: effect.request.clone(),
+                outcome,
+                usage: Usage::default(),
+                reasoning: None,
+            });
             asked.push(effect);
         }
         match step.then {

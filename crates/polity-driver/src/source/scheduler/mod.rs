@@ -390,6 +390,7 @@ impl Scheduler {
             request: effect.request,
             outcome: exchange.outcome.clone(),
             usage: if shared { Usage { waited_ms: 0.0, retries: 0, shared, ..usage } } else { usage },
+            reasoning: exchange.reasoning.clone(),
         })
     }
 
@@ -636,7 +637,7 @@ mod tests {
 
     fn exchange() -> Exchange {
         let outcome = Outcome::Reply { value: Value::Text("x".into()), raw: "x".into(), repaired: false };
-        Exchange { outcome, usage: Usage { cost_usd: 0.5, ..Usage::default() } }
+        Exchange { outcome, usage: Usage { cost_usd: 0.5, ..Usage::default() }, reasoning: None }
     }
 
     fn who(call: &Call) -> u32 {

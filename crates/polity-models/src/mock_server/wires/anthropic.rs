@@ -1,10 +1,12 @@
 //! Anthropic's Messages API: reads requests, shapes answers.
 
+use super::conversation::{self, Choice, Tools, call_id, linked, object};
 use super::{Failure, Head, Wire, words};
 use crate::bucket::Bucket;
 use crate::mock_server::answer::{Asked, Finish, Format, Said};
 use chrono::{DateTime, SecondsFormat, Utc};
-use polity_kernel::ask::{ChatMessage, Role};
+use polity_kernel::ask::{ChatMessage, Part, Role};
+use polity_kernel::tool::ToolCall;
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -14,34 +16,50 @@ pub struct Anthropic;
 /// A content: a text or a list of blocks.
 fn text(content: &Json) -> String {
     match content {
-        Json::Array(blocks) => {
-            // A tool result has a content of its own.
-            let block = |block: &Json| block["text"].as_str().map_or_else(|| text(&block["content"]), str::to_owned);
-            blocks.iter().map(block).collect::<Vec<_>>().join("\n")
-        }
+        Json::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
         other => other.as_str().unwrap_or_default().to_owned(),
     }
 }
 
 fn message(message: &Json) -> Result<ChatMessage, String> {
-    let role = match message["role"].as_str() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
+    let (role, wanted) = match message["role"].as_str() {
+        Some("user") => (Role::User, "tool_result"),
+        Some("assistant") => (Role::Assistant, "tool_use"),
         _ => return Err(format!("messages: a role must be `user` or `assistant`, not {}", message["role"])),
     };
-    Ok(ChatMessage::text(role, text(&message["content"])))
+    let blocks = || message["content"].as_array().into_iter().flatten();
+    let of = |kind: &'static str| blocks().filter(move |block| block["type"] == kind);
+    let other = if wanted == "tool_use" { "tool_result" } else { "tool_use" };
+    if of(other).next().is_some() {
+        return Err(format!("messages: a `{other}` block does not belong in a message of this role"));
+    }
+    let id = |block: &Json, name: &str| {
+        block[name].as_str().map(str::to_owned).ok_or_else(|| format!("messages: a block has no `{name}`: {block}"))
+    };
+    let call = |block: &Json| conversation::call(&id(block, "id")?, &block["name"], &block["input"]);
+    let calls: Vec<ToolCall> = of("tool_use").map(call).collect::<Result<_, _>>()?;
+    let result = |block: &Json| -> Result<Part, String> {
+        let (call, failed) = (id(block, "tool_use_id")?, block["is_error"] == true);
+        Ok(conversation::result(&call, "", text(&block["content"]), failed))
+    };
+    let results = of("tool_result").map(result).collect::<Result<Vec<_>, _>>()?;
+    let calls = (!calls.is_empty()).then_some(Part::Calls(calls));
+    Ok(conversation::message(role, text(&message["content"]), results.into_iter().chain(calls).collect()))
 }
 
-/// The tool that must be called, with the schema of its input.
-fn called_tool(request: &Json) -> Result<Option<(String, String)>, String> {
+/// The tools of a request.
+fn tools(request: &Json) -> Result<Tools, String> {
+    let tool = |tool: &Json| conversation::tool(tool, &tool["input_schema"]);
+    let offered = request["tools"].as_array().into_iter().flatten().map(tool).collect::<Result<_, _>>()?;
     let choice = &request["tool_choice"];
-    if !["any", "tool"].iter().any(|must| choice["type"] == *must) {
-        return Ok(None);
-    }
-    let mut tools = request["tools"].as_array().into_iter().flatten();
-    let tool = tools.find(|tool| choice["type"] == "any" || tool["name"] == choice["name"]);
-    let found = tool.and_then(|tool| Some((tool["name"].as_str()?.to_owned(), tool["input_schema"].to_string())));
-    found.map(Some).ok_or_else(|| "tool_choice: there is no such tool among `tools`".into())
+    let single = choice["disable_parallel_tool_use"] == true;
+    let choice = match choice["type"].as_str() {
+        Some("any") => Choice::Any,
+        Some("tool") => Choice::Named(choice["name"].as_str().unwrap_or_default()),
+        Some("none") => Choice::None,
+        _ => Choice::Free,
+    };
+    Ok(Tools { single, ..Tools::read(offered, &choice)? })
 }
 
 fn usage(said: &Said) -> Json {
@@ -65,8 +83,8 @@ fn spoken(said: &Said) -> Option<&str> {
     said.content.as_deref().or(said.refusal.as_deref())
 }
 
-fn tool_use(head: &Head, name: &str, input: Json) -> Json {
-    json!({"type": "tool_use", "id": format!("toolu_{:032x}", head.key), "name": name, "input": input})
+fn tool_use(head: &Head, nth: usize, name: &str, input: &Json) -> Json {
+    json!({"type": "tool_use", "id": call_id("toolu_", head, nth), "name": name, "input": input})
 }
 
 fn whole(head: &Head, content: &[Json], stop_reason: Option<&str>, usage: Json) -> Json {
@@ -88,17 +106,18 @@ impl Wire for Anthropic {
         let front = (!system.is_empty()).then(|| ChatMessage::text(Role::System, system.as_str()));
         let rest: Vec<ChatMessage> = turns.iter().map(message).collect::<Result<_, _>>()?;
         let format = &request["output_config"]["format"];
-        let (tool, form) = match called_tool(&request)? {
-            Some((name, schema)) => (Some(name), Some(schema)),
-            None => (None, (format["type"] == "json_schema").then(|| format["schema"].to_string())),
+        let tools = tools(&request)?;
+        let form = match &tools.forced {
+            Some((_, schema)) => Some(schema.clone()),
+            None => (format["type"] == "json_schema").then(|| format["schema"].to_string()),
         };
         Ok(Asked {
             letters: system.chars().count() + request["messages"].to_string().chars().count(),
             model: Cow::Owned(model.to_owned()),
-            messages: front.into_iter().chain(rest).collect(),
+            messages: front.into_iter().chain(linked(rest)?).collect(),
             format: form.map(|schema| Format::Schema(Cow::Owned(schema))),
             in_form: !format.is_null(),
-            tool,
+            tools,
             longest: Some(longest),
             stream: request["stream"] == true,
             logprobs: false,
@@ -108,11 +127,10 @@ impl Wire for Anthropic {
     }
 
     fn whole(&self, head: &Head, said: &Said) -> String {
-        let content = match (&said.call, spoken(said)) {
-            (Some((name, input)), _) => vec![tool_use(head, name, serde_json::from_str(input).unwrap_or_default())],
-            (None, Some(text)) => vec![json!({"type": "text", "text": text})],
-            (None, None) => Vec::new(),
-        };
+        let text = spoken(said).map(|text| json!({"type": "text", "text": text}));
+        let calls = said.calls.iter().enumerate();
+        let calls = calls.map(|(nth, (name, input))| tool_use(head, nth, name, &object(input)));
+        let content: Vec<Json> = text.into_iter().chain(calls).collect();
         whole(head, &content, Some(stop_reason(said)), usage(said)).to_string()
     }
 
@@ -121,22 +139,21 @@ impl Wire for Anthropic {
         let mut started = usage(said);
         started["output_tokens"] = json!(1);
         let mut events = vec![json!({"type": "message_start", "message": whole(head, &[], None, started)})];
-        let (block, deltas): (Json, Vec<Json>) = match &said.call {
-            Some((name, input)) => (
-                tool_use(head, name, json!({})),
-                words(input).iter().map(|part| json!({"type": "input_json_delta", "partial_json": part})).collect(),
-            ),
-            None => (
-                json!({"type": "text", "text": ""}),
-                words(spoken(said).unwrap_or_default())
-                    .iter()
-                    .map(|part| json!({"type": "text_delta", "text": part}))
-                    .collect(),
-            ),
-        };
-        events.push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
-        events.extend(deltas.iter().map(|delta| json!({"type": "content_block_delta", "index": 0, "delta": delta})));
-        events.push(json!({"type": "content_block_stop", "index": 0}));
+        let text = spoken(said).or(said.calls.is_empty().then_some(""));
+        let text = text.map(|text| {
+            let deltas = words(text).into_iter().map(|part| json!({"type": "text_delta", "text": part}));
+            (json!({"type": "text", "text": ""}), deltas.collect::<Vec<_>>())
+        });
+        let calls = said.calls.iter().enumerate().map(|(nth, (name, input))| {
+            let deltas = words(input).into_iter().map(|part| json!({"type": "input_json_delta", "partial_json": part}));
+            (tool_use(head, nth, name, &json!({})), deltas.collect::<Vec<_>>())
+        });
+        for (index, (block, deltas)) in text.into_iter().chain(calls).enumerate() {
+            events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+            let deltas = deltas.into_iter();
+            events.extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
+            events.push(json!({"type": "content_block_stop", "index": index}));
+        }
         let delta = json!({"stop_reason": stop_reason(said), "stop_sequence": null});
         events
             .push(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": said.usage.tokens_out}}));

@@ -1,8 +1,9 @@
 //! Google's generateContent: reads requests, shapes answers.
 
+use super::conversation::{self, Choice, Tools, call_id, linked, object};
 use super::{Failure, Head, Wire};
 use crate::mock_server::answer::{Asked, Finish, Format, Said};
-use polity_kernel::ask::{ChatMessage, Role};
+use polity_kernel::ask::{ChatMessage, Part, Role};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,7 +21,45 @@ fn message(content: &Json) -> Result<ChatMessage, String> {
         Some("model") => Role::Assistant,
         Some(other) => return Err(format!("Please use a valid role: user, model. Got `{other}`")),
     };
-    Ok(ChatMessage::text(role, text(content)))
+    let parts = || content["parts"].as_array().into_iter().flatten();
+    // Older models give calls no ids; results then name the tool alone.
+    let id = |of: &Json| of["id"].as_str().unwrap_or_default().to_owned();
+    let calls = parts().map(|part| &part["functionCall"]).filter(|call| call.is_object());
+    let calls = calls.map(|call| conversation::call(&id(call), &call["name"], &call["args"]));
+    let calls = calls.collect::<Result<Vec<_>, _>>()?;
+    let results = parts().map(|part| &part["functionResponse"]).filter(|result| result.is_object());
+    let results = results.map(|result| {
+        let (name, response) = (result["name"].as_str().unwrap_or_default(), &result["response"]);
+        // By custom, the output is under one of these names; any other object is the output as a whole.
+        let output = ["result", "output", "error"].iter().find_map(|key| response[*key].as_str());
+        let output = output.map_or_else(|| response.to_string(), str::to_owned);
+        conversation::result(&id(result), name, output, response.get("error").is_some())
+    });
+    let calls = (!calls.is_empty()).then_some(Part::Calls(calls));
+    Ok(conversation::message(role, text(content), results.chain(calls).collect()))
+}
+
+/// The tools of a request.
+fn tools(request: &Json) -> Result<Tools, String> {
+    let tool = |declared: &Json| {
+        // The official client writes the second.
+        let names = ["parametersJsonSchema", "parameters_json_schema", "parameters"];
+        let schema = names.into_iter().map(|name| &declared[name]);
+        let mut schema = schema.into_iter().find(|schema| !schema.is_null()).cloned().unwrap_or_default();
+        lowercase(&mut schema);
+        conversation::tool(declared, &schema)
+    };
+    let declared = request["tools"].as_array().into_iter().flatten();
+    let declared = declared.filter_map(|tool| tool["functionDeclarations"].as_array()).flatten();
+    let offered = declared.map(tool).collect::<Result<_, _>>()?;
+    let config = &request["toolConfig"]["functionCallingConfig"];
+    let choice = match (config["mode"].as_str(), config["allowedFunctionNames"][0].as_str()) {
+        (Some("NONE"), _) => Choice::None,
+        (Some("ANY"), Some(name)) => Choice::Named(name),
+        (Some("ANY"), None) => Choice::Any,
+        _ => Choice::Free,
+    };
+    Tools::read(offered, &choice)
 }
 
 /// Converts a schema with OpenAPI type names (`STRING`), as in `responseSchema`, to JSON Schema.
@@ -62,14 +101,17 @@ impl Wire for Google {
         let front = (!system.is_empty()).then(|| ChatMessage::text(Role::System, system.as_str()));
         let rest: Vec<ChatMessage> = contents.iter().map(message).collect::<Result<_, _>>()?;
         let config = &request["generationConfig"];
-        let format = format(config);
+        let tools = tools(&request)?;
+        let in_form = format(config);
+        let is_form = in_form.is_some();
+        let forced = tools.forced.as_ref().map(|(_, schema)| Format::Schema(Cow::Owned(schema.clone())));
         Ok(Asked {
             model: Cow::Borrowed(model),
             letters: system.chars().count() + request["contents"].to_string().chars().count(),
-            messages: front.into_iter().chain(rest).collect(),
-            in_form: format.is_some(),
-            format,
-            tool: None,
+            messages: front.into_iter().chain(linked(rest)?).collect(),
+            in_form: is_form,
+            format: forced.or(in_form),
+            tools,
             longest: config["maxOutputTokens"].as_u64(),
             stream: false,
             logprobs: false,
@@ -84,9 +126,13 @@ impl Wire for Google {
             Finish::Length => "MAX_TOKENS",
             Finish::Stop | Finish::Tool => "STOP",
         };
-        let parts: Option<[Json; 1]> = said.content.as_ref().map(|text| [json!({"text": text})]);
+        let text = said.content.as_ref().map(|text| json!({"text": text}));
+        let calls = said.calls.iter().enumerate().map(|(nth, (name, arguments))| {
+            json!({"functionCall": {"id": call_id("", head, nth), "name": name, "args": object(arguments)}})
+        });
+        let parts: Vec<Json> = text.into_iter().chain(calls).collect();
         let mut candidate = json!({"content": {"role": "model"}, "finishReason": reason, "index": 0});
-        if let Some(parts) = parts {
+        if !parts.is_empty() {
             candidate["content"]["parts"] = json!(parts);
         }
         if let Some(words) = &said.refusal {

@@ -1,12 +1,14 @@
 //! The wires of the mock server, one per file: reading requests, shaping answers and errors.
 
 mod anthropic;
+mod conversation;
 mod google;
 mod ollama;
 mod openai;
 mod responses;
 
 pub(super) use anthropic::Anthropic;
+pub(super) use conversation::Tools;
 pub(super) use google::Google;
 pub(super) use ollama::Ollama;
 pub(super) use openai::OpenAi;

@@ -1,8 +1,9 @@
 //! Ollama's /api/chat: reads requests, shapes answers.
 
+use super::conversation::{self, Choice, Tools, linked, object};
 use super::{Failure, Head, Wire, words};
 use crate::mock_server::answer::{Asked, Finish, Format, Said};
-use polity_kernel::ask::{ChatMessage, Role};
+use polity_kernel::ask::{ChatMessage, Part, Role};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 
@@ -11,11 +12,23 @@ pub struct Ollama;
 fn message(message: &Json) -> Result<ChatMessage, String> {
     let role = match message["role"].as_str() {
         Some("system") => Role::System,
-        Some("user" | "tool") => Role::User,
+        Some("user") => Role::User,
+        Some("tool") => {
+            let name = message["tool_name"].as_str().filter(|name| !name.is_empty());
+            let name = name.ok_or("a message with the role `tool` has no `tool_name`")?;
+            let text = message["content"].as_str().unwrap_or_default().to_owned();
+            let result = conversation::result("", name, text, false);
+            return Ok(ChatMessage { role: Role::User, parts: vec![result] });
+        }
         Some("assistant") => Role::Assistant,
         _ => return Err(format!("invalid role: {}", message["role"])),
     };
-    Ok(ChatMessage::text(role, message["content"].as_str().unwrap_or_default()))
+    let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["function"]);
+    let calls = calls.map(|call| conversation::call("", &call["name"], &call["arguments"]));
+    let calls = calls.collect::<Result<Vec<_>, _>>()?;
+    let calls = (!calls.is_empty()).then_some(Part::Calls(calls));
+    let text = message["content"].as_str().unwrap_or_default().to_owned();
+    Ok(conversation::message(role, text, calls.into_iter().collect()))
 }
 
 fn piece(head: &Head, content: Option<&str>) -> Json {
@@ -23,6 +36,19 @@ fn piece(head: &Head, content: Option<&str>) -> Json {
         "model": head.model, "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": content},
         "done": false,
     })
+}
+
+/// A message with calls, whose arguments are objects; they have no ids.
+fn with_calls(mut piece: Json, said: &Said) -> Json {
+    let call =
+        |(name, arguments): &(String, String)| json!({"function": {"name": name, "arguments": object(arguments)}});
+    if !said.calls.is_empty() {
+        piece["message"]["tool_calls"] = said.calls.iter().map(call).collect();
+        // It has a text in any case.
+        let text = piece["message"]["content"].take();
+        piece["message"]["content"] = if text.is_null() { json!("") } else { text };
+    }
+    piece
 }
 
 fn done(mut piece: Json, said: &Said) -> Json {
@@ -53,13 +79,15 @@ impl Wire for Ollama {
             Json::String(json) if json == "json" => Some(Format::Object),
             _ => None,
         };
+        let tool = |tool: &Json| conversation::tool(&tool["function"], &tool["function"]["parameters"]);
+        let tools = request["tools"].as_array().into_iter().flatten().map(tool).collect::<Result<_, _>>()?;
         Ok(Asked {
             model: Cow::Owned(model.to_owned()),
-            messages: messages.iter().map(message).collect::<Result<_, _>>()?,
+            messages: linked(messages.iter().map(message).collect::<Result<_, _>>()?)?,
             letters: request["messages"].to_string().chars().count(),
             in_form: format.is_some(),
             format,
-            tool: None,
+            tools: Tools::read(tools, &Choice::Free)?,
             longest: request["options"]["num_predict"].as_u64(),
             // Streams by default.
             stream: request["stream"] != false,
@@ -70,12 +98,13 @@ impl Wire for Ollama {
     }
 
     fn whole(&self, head: &Head, said: &Said) -> String {
-        done(piece(head, spoken(said)), said).to_string()
+        done(with_calls(piece(head, spoken(said)), said), said).to_string()
     }
 
     fn pieces(&self, head: &Head, said: &Said) -> Option<(&'static str, Vec<String>)> {
         let pieces = words(spoken(said).unwrap_or_default()).into_iter().map(|word| piece(head, Some(word)));
-        let lines = pieces.chain([done(piece(head, Some("")), said)]).map(|piece| format!("{piece}\n"));
+        let calls = (!said.calls.is_empty()).then(|| with_calls(piece(head, Some("")), said));
+        let lines = pieces.chain(calls).chain([done(piece(head, Some("")), said)]).map(|piece| format!("{piece}\n"));
         Some(("application/x-ndjson", lines.collect()))
     }
 

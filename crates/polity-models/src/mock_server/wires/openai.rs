@@ -1,9 +1,11 @@
 //! The OpenAI wire: reads requests, and shapes answers exactly as its servers send them.
 
+use super::conversation::{self, Choice as ToolChoice, Tools, call_id, linked};
 use super::{Failure, Head, Wire, words};
 use crate::bucket::Bucket;
 use crate::mock_server::answer::{Asked, Finish, Format, Said};
-use polity_kernel::ask::{ChatMessage, Constrain, Role};
+use polity_kernel::ask::{ChatMessage, Constrain, Part, Role};
+use polity_kernel::tool::ToolCall;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
@@ -25,6 +27,8 @@ struct ChatRequest<'a> {
     tools: Json,
     #[serde(default)]
     tool_choice: Json,
+    #[serde(default)]
+    parallel_tool_calls: Option<bool>,
     #[serde(default)]
     max_tokens: Option<u64>,
     #[serde(default)]
@@ -62,6 +66,10 @@ struct WireMessage<'a> {
     role: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Json>>,
+    #[serde(borrow, default)]
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -82,25 +90,26 @@ struct NamedSchema<'a> {
 fn asked(body: &[u8]) -> Result<Asked<'_>, String> {
     let request: ChatRequest<'_> =
         serde_json::from_slice(body).map_err(|error| format!("the request is not a valid chat request: {error}"))?;
-    let held = held(&request)?;
+    let (held, tools) = (held(&request)?, tools(&request)?);
     let model = request.model.filter(|model| !model.is_empty()).ok_or("you must provide a model parameter")?;
     let conversation = request.messages.map_or("", RawValue::get);
-    let messages: Vec<WireMessage<'_>> = serde_json::from_str(conversation).unwrap_or_default();
+    let messages: Vec<WireMessage<'_>> = serde_json::from_str(conversation)
+        .map_err(|error| format!("`messages` must be a list of at least one message: {error}"))?;
     if messages.is_empty() {
         return Err("`messages` must be a list of at least one message".into());
     }
-    let (tool, format) = match (called_tool(&request.tools, &request.tool_choice)?, held) {
-        (Some((name, parameters)), _) => (Some(name), Some(Format::Schema(Cow::Owned(parameters)))),
-        (None, Some(options)) => (None, Some(options)),
-        (None, None) => (None, request.response_format.and_then(|format| formatted(format.get()))),
+    let format = match (&tools.forced, held) {
+        (Some((_, parameters)), _) => Some(Format::Schema(Cow::Owned(parameters.clone()))),
+        (None, Some(options)) => Some(options),
+        (None, None) => request.response_format.and_then(|format| formatted(format.get())),
     };
     Ok(Asked {
         model,
-        messages: messages.iter().map(message).collect::<Result<_, _>>()?,
+        messages: linked(messages.iter().map(message).collect::<Result<_, _>>()?)?,
         letters: conversation.chars().count(),
         format,
         in_form: request.response_format.is_some_and(|format| format.get().starts_with('{')),
-        tool,
+        tools,
         longest: request.max_completion_tokens.or(request.max_tokens),
         stream: request.stream == Some(true),
         logprobs: request.logprobs == Some(true),
@@ -164,16 +173,35 @@ fn message(message: &WireMessage<'_>) -> Result<ChatMessage, String> {
     let role = match message.role.as_deref() {
         Some("system" | "developer") => Role::System,
         Some("assistant") => Role::Assistant,
-        Some("user" | "tool") => Role::User,
+        Some("user") => Role::User,
+        Some("tool") => {
+            let id = message.tool_call_id.as_deref().filter(|id| !id.is_empty());
+            let id = id.ok_or("a message with the role `tool` has no `tool_call_id`")?;
+            let result = conversation::result(id, "", text(message), false);
+            return Ok(ChatMessage { role: Role::User, parts: vec![result] });
+        }
         other => return Err(format!("a message has an unknown role: {}", json!(other))),
     };
-    let content = message.content.map_or("null", RawValue::get);
-    let text = match serde_json::from_str(content) {
+    let calls = message.tool_calls.iter().flatten().map(made).collect::<Result<Vec<_>, _>>()?;
+    let calls = (!calls.is_empty()).then_some(Part::Calls(calls));
+    Ok(conversation::message(role, text(message), calls.into_iter().collect()))
+}
+
+fn text(message: &WireMessage<'_>) -> String {
+    match serde_json::from_str(message.content.map_or("null", RawValue::get)) {
         Ok(Json::String(text)) => text,
         Ok(Json::Array(parts)) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
-    };
-    Ok(ChatMessage::text(role, text))
+    }
+}
+
+/// A call that the model made earlier. Its arguments are a text.
+fn made(call: &Json) -> Result<ToolCall, String> {
+    let (id, function) = (call["id"].as_str(), &call["function"]);
+    let id = id.filter(|id| !id.is_empty()).ok_or_else(|| format!("a call has no `id`: {call}"))?;
+    let arguments = function["arguments"].as_str();
+    let arguments = arguments.ok_or_else(|| format!("the `arguments` of the call `{id}` must be a text of JSON"))?;
+    conversation::call(id, &function["name"], &serde_json::from_str(arguments).unwrap_or_default())
 }
 
 /// The form of the reply from `response_format`.
@@ -186,18 +214,18 @@ fn formatted(format: &str) -> Option<Format<'_>> {
     }
 }
 
-/// The tool that must be called, with the schema of its arguments. If the tool is optional, none is called.
-fn called_tool(tools: &Json, choice: &Json) -> Result<Option<(String, String)>, String> {
-    let named = choice["function"]["name"].as_str();
-    if named.is_none() && choice.as_str() != Some("required") {
-        return Ok(None);
-    }
-    let mut tools = tools.as_array().into_iter().flatten().map(|tool| &tool["function"]);
-    let tool = tools.find(|tool| named.is_none_or(|name| tool["name"] == name));
-    match tool.and_then(|tool| Some((tool["name"].as_str()?, &tool["parameters"]))) {
-        Some((name, parameters)) => Ok(Some((name.to_owned(), parameters.to_string()))),
-        None => Err("`tool_choice` asks for a tool that is not among `tools`".into()),
-    }
+/// The tools of a request.
+fn tools(request: &ChatRequest<'_>) -> Result<Tools, String> {
+    let tool = |tool: &Json| conversation::tool(&tool["function"], &tool["function"]["parameters"]);
+    let offered = request.tools.as_array().into_iter().flatten().map(tool).collect::<Result<_, _>>()?;
+    let choice = &request.tool_choice;
+    let choice = match (choice["function"]["name"].as_str(), choice.as_str()) {
+        (Some(name), _) => ToolChoice::Named(name),
+        (None, Some("required")) => ToolChoice::Any,
+        (None, Some("none")) => ToolChoice::None,
+        _ => ToolChoice::Free,
+    };
+    Ok(Tools { single: request.parallel_tool_calls == Some(false), ..Tools::read(offered, &choice)? })
 }
 
 #[derive(Serialize)]
@@ -268,11 +296,6 @@ fn id(head: &Head) -> String {
     format!("chatcmpl-{:032x}", head.key)
 }
 
-/// The id of a tool call.
-fn call_id(head: &Head) -> String {
-    format!("call_{:032x}", head.key)
-}
-
 fn finish_reason(said: &Said) -> &'static str {
     match said.finish {
         Finish::Stop => "stop",
@@ -295,15 +318,14 @@ fn logprobs(words: &[&str], alternatives: &[(String, f64)]) -> Json {
 
 /// A completion in one piece.
 fn completion(head: &Head, said: &Said) -> String {
-    let calls = said.call.as_ref().map(|(name, arguments)| {
-        json!([{"id": call_id(head), "type": "function", "function": {"name": name, "arguments": arguments}}])
-    });
+    let call = |(nth, (name, arguments)): (usize, &(String, String))| json!({"id": call_id("call_", head, nth), "type": "function", "function": {"name": name, "arguments": arguments}});
+    let calls: Vec<Json> = said.calls.iter().enumerate().map(call).collect();
     let reply = Reply {
         role: "assistant",
         content: said.content.as_deref(),
         refusal: said.refusal.as_deref(),
         annotations: [],
-        tool_calls: calls.unwrap_or_default(),
+        tool_calls: if calls.is_empty() { Json::Null } else { Json::Array(calls) },
     };
     let logprobs =
         head.logprobs.then(|| logprobs(&words(said.content.as_deref().unwrap_or_default()), &said.alternatives));
@@ -336,32 +358,25 @@ fn stream(head: &Head, said: &Said) -> Vec<String> {
     let piece = |delta: Json, logprobs: Json, finish: Option<&str>| {
         event(json!([{"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}]), Json::Null)
     };
-    let mut events = Vec::new();
-    let mut first = json!({"role": "assistant", "content": null, "refusal": null});
-    match &said.call {
-        Some((name, arguments)) => {
-            // Id and name once, then the arguments in fragments.
-            first["tool_calls"] = json!([{"index": 0, "id": call_id(head), "type": "function", "function": {"name": name, "arguments": ""}}]);
-            events.push(piece(first, Json::Null, None));
-            for fragment in words(arguments) {
-                let delta = json!({"tool_calls": [{"index": 0, "function": {"arguments": fragment}}]});
-                events.push(piece(delta, Json::Null, None));
-            }
-        }
-        None => {
-            let (name, text) = match (&said.content, &said.refusal) {
-                (Some(content), _) => ("content", content.as_str()),
-                (None, Some(refusal)) => ("refusal", refusal.as_str()),
-                (None, None) => ("content", ""),
-            };
-            if said.content.is_some() {
-                first["content"] = json!("");
-            }
-            events.push(piece(first, Json::Null, None));
-            for word in words(text) {
-                let logprobs = if head.logprobs { logprobs(&[word], &said.alternatives) } else { Json::Null };
-                events.push(piece(json!({name: word}), logprobs, None));
-            }
+    let (name, text) = match (&said.content, &said.refusal) {
+        (Some(content), _) => ("content", content.as_str()),
+        (None, Some(refusal)) => ("refusal", refusal.as_str()),
+        (None, None) => ("content", ""),
+    };
+    let empty = said.content.as_ref().map(|_| "");
+    let mut events = vec![piece(json!({"role": "assistant", "content": empty, "refusal": null}), Json::Null, None)];
+    for word in words(text) {
+        let logprobs = if head.logprobs { logprobs(&[word], &said.alternatives) } else { Json::Null };
+        events.push(piece(json!({name: word}), logprobs, None));
+    }
+    for (nth, (name, arguments)) in said.calls.iter().enumerate() {
+        // Id and name once, then the arguments in fragments.
+        let function = json!({"name": name, "arguments": ""});
+        let first = json!({"index": nth, "id": call_id("call_", head, nth), "type": "function", "function": function});
+        events.push(piece(json!({"tool_calls": [first]}), Json::Null, None));
+        for fragment in words(arguments) {
+            let delta = json!({"tool_calls": [{"index": nth, "function": {"arguments": fragment}}]});
+            events.push(piece(delta, Json::Null, None));
         }
     }
     events.push(piece(json!({}), Json::Null, Some(finish_reason(said))));

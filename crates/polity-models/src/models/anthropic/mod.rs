@@ -8,7 +8,7 @@ use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{BatchWire, Question, Turn, Wire, path};
-use polity_kernel::ask::Role;
+use polity_kernel::ask::{Role, Thinking};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -35,6 +35,8 @@ pub struct Body {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Json>,
     max_tokens: u64,
 }
 
@@ -124,6 +126,17 @@ struct OutputTokens {
     thinking_tokens: u64,
 }
 
+/// Fewest tokens for thoughts, and smallest `top_p` with thoughts.
+const LEAST_BUDGET: u64 = 1024;
+const LEAST_TOP_P: f64 = 0.95;
+
+/// Whether the conversation goes on after calls. The server wants the thoughts before such calls back, signed, and they are not kept; so
+/// the model does not think here.
+fn continues(question: &Question<'_>) -> bool {
+    let last = question.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+    last.is_some_and(|turn| !turn.calls.is_empty())
+}
+
 fn tool(tool: &ToolSpec) -> Json {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema()})
 }
@@ -163,8 +176,29 @@ impl Wire for Messages {
                 .schema
                 .clone()
                 .map(|schema| OutputConfig { format: Format { r#type: "json_schema", schema } }),
+            thinking: question.thinking.filter(|_| !continues(question)).map(|thinking| match thinking {
+                Thinking::Off => json!({"type": "disabled"}),
+                thinking => json!({"type": "enabled", "budget_tokens": question.budget(thinking).max(LEAST_BUDGET)}),
+            }),
             max_tokens: question.longest,
         }
+    }
+
+    fn conflict(question: &Question<'_>) -> Option<String> {
+        if !question.thinks() {
+            return None;
+        }
+        if question.longest <= LEAST_BUDGET {
+            return Some(format!(
+                "the thoughts have at least {LEAST_BUDGET} tokens of the reply: set `max_tokens` above {LEAST_BUDGET}, is {}",
+                question.longest
+            ));
+        }
+        if question.temperature.is_some_and(|temperature| temperature != 1.0) {
+            return Some("a model that thinks takes no other `temperature` than 1: leave it out".into());
+        }
+        let narrow = question.top_p.is_some_and(|top_p| top_p < LEAST_TOP_P);
+        narrow.then(|| format!("a model that thinks takes no `top_p` below {LEAST_TOP_P}: raise it, or leave it out"))
     }
 
     fn told(received: &Received) -> Result<Told, Ended> {

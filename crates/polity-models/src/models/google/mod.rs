@@ -6,7 +6,7 @@ use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{Question, Turn, Wire, path};
-use polity_kernel::ask::Role;
+use polity_kernel::ask::{Role, Thinking};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -50,6 +50,8 @@ struct GenerationConfig {
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_json_schema: Option<Arc<Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Json>,
     max_output_tokens: u64,
 }
 
@@ -124,17 +126,47 @@ struct Usage {
     cached_content_token_count: u64,
 }
 
-fn content(turn: &Turn) -> Content {
+/// Stands for the signature of a thought that is not kept. Models from the third generation on refuse a call without one.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Whether a model is of the third generation or later, which wants a signature with the first call of a message.
+fn signs(model: &str) -> bool {
+    !["gemini-1", "gemini-2"].iter().any(|older| bare(model).starts_with(older))
+}
+
+/// Most tokens for thoughts.
+const MOST_BUDGET: u64 = 24_576;
+
+/// Up to the second generation, thoughts have a budget; later models have levels, and always think a little.
+fn thinking_config(question: &Question<'_>, thinking: Thinking) -> Json {
+    let mut config = match (signs(question.model), thinking) {
+        (false, thinking) => json!({"thinkingBudget": question.budget(thinking).min(MOST_BUDGET)}),
+        (true, Thinking::Off) => json!({"thinkingLevel": "minimal"}),
+        (true, thinking) => json!({"thinkingLevel": thinking.name()}),
+    };
+    if question.thinks() {
+        config["includeThoughts"] = json!(true);
+    }
+    config
+}
+
+fn content(turn: &Turn, signs: bool) -> Content {
     let result = |result: &ToolResult| {
         let key = if result.error { "error" } else { "result" };
         json!({"functionResponse": {"name": result.tool, "response": {key: Turn::told(result)}}})
     };
-    let call = |call: &ToolCall| json!({"functionCall": {"name": call.tool, "args": call.read()}});
+    let call = |(nth, call): (usize, &ToolCall)| {
+        let mut part = json!({"functionCall": {"name": call.tool, "args": call.read()}});
+        if signs && nth == 0 {
+            part["thoughtSignature"] = json!(NO_SIGNATURE);
+        }
+        part
+    };
     let mut parts: Vec<Json> = turn.results.iter().map(result).collect();
     if !turn.text.is_empty() || parts.is_empty() && turn.calls.is_empty() {
         parts.push(json!({"text": turn.text}));
     }
-    parts.extend(turn.calls.iter().map(call));
+    parts.extend(turn.calls.iter().enumerate().map(call));
     Content { role: Some(if turn.role == Role::Assistant { "model" } else { "user" }), parts }
 }
 
@@ -175,7 +207,7 @@ impl Wire for GenerateContent {
         let tools: Vec<Json> = question.tools.iter().map(tool).collect();
         Body {
             system_instruction: system.map(|text| Content { role: None, parts: vec![json!({"text": text})] }),
-            contents: turns.into_iter().map(content).collect(),
+            contents: turns.into_iter().map(|turn| content(turn, signs(question.model))).collect(),
             tools: (!tools.is_empty()).then(|| json!([{"functionDeclarations": tools}])),
             generation_config: GenerationConfig {
                 temperature: question.temperature,
@@ -184,6 +216,7 @@ impl Wire for GenerateContent {
                 seed: question.seed.map(|seed| seed & i32::MAX as u64),
                 response_mime_type: question.schema.is_some().then_some("application/json"),
                 response_json_schema: question.schema.clone(),
+                thinking_config: question.thinking.map(|thinking| thinking_config(question, thinking)),
                 max_output_tokens: question.longest,
             },
         }

@@ -164,7 +164,7 @@ impl OfPath {
             }
         };
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage }, reasoning: None })
     }
 
     fn never(&self, why: &str) -> ProviderError {

@@ -6,7 +6,7 @@ use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{Question, Turn, Wire, path};
-use polity_kernel::ask::Role;
+use polity_kernel::ask::{Role, Thinking};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -27,6 +27,8 @@ pub struct Body {
     tools: Vec<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<Arc<Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Json>,
     options: Options,
     /// It streams by default.
     stream: bool,
@@ -147,6 +149,11 @@ impl Wire for Chat {
             messages: question.turns.iter().flat_map(messages).collect(),
             tools: question.tools.iter().map(tool).collect(),
             format: question.schema.clone(),
+            // Models that only have a switch take every level as on.
+            think: question.thinking.map(|thinking| match thinking {
+                Thinking::Off => json!(false),
+                level => json!(level.name()),
+            }),
             options: Options {
                 temperature: question.temperature,
                 top_p: question.top_p,

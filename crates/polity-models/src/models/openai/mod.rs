@@ -18,11 +18,12 @@ use super::provider::ProviderError;
 use super::received::{Ended, Told};
 use super::remote::Remote;
 use super::wire::{BatchWire, EmbeddingWire, Question, Turn, Wire, path};
-use polity_kernel::ask::{Constrain, Outcome, Role, Usage};
+use polity_kernel::ask::{Constrain, Outcome, Role, Thinking, Usage};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value as Json, json};
 use wire::{
-    Called, ChatRequest, Function, NamedSchema, StreamOptions, StructuredOutputs, Tool, WireFormat, WireMessage,
+    Called, ChatRequest, Function, HostedThinking, NamedSchema, StreamOptions, StructuredOutputs, TemplateThinking,
+    Tool, WireFormat, WireMessage,
 };
 
 /// The provider `openai`.
@@ -68,6 +69,8 @@ impl Wire for Chat {
         };
         // OpenAI's newer models accept only one name, most other servers only the other.
         let newer = question.own || max_completion_tokens.is_some();
+        // Open models have a switch; where it is depends on the server, and the others take no notice of it.
+        let switch = question.thinking.filter(|_| !question.own).map(|_| question.thinks());
         ChatRequest {
             model: question.model.to_owned(),
             messages: question.turns.iter().flat_map(messages).collect(),
@@ -86,10 +89,20 @@ impl Wire for Chat {
             max_completion_tokens: newer.then_some(question.longest),
             logprobs: logprobs.map(|_| true),
             top_logprobs: logprobs.filter(|alternatives| *alternatives > 0),
+            reasoning_effort: effort(question),
+            chat_template_kwargs: switch.map(|on| TemplateThinking { enable_thinking: on, thinking: on }),
+            thinking: switch.map(|on| HostedThinking { r#type: if on { "enabled" } else { "disabled" } }),
             stream: stream.then_some(true),
             stream_options: stream.then_some(StreamOptions { include_usage: true }),
             ..ChatRequest::default()
         }
+    }
+
+    fn conflict(question: &Question<'_>) -> Option<String> {
+        // Other servers have their own rules.
+        let odd = |value: Option<f64>| value.is_some_and(|value| value != 1.0);
+        let sampled = question.own && question.thinks() && (odd(question.temperature) || odd(question.top_p));
+        sampled.then(|| "a model that thinks takes no other `temperature` and `top_p` than 1: leave them out".into())
     }
 
     fn told(received: &Received) -> Result<Told, Ended> {
@@ -143,6 +156,14 @@ impl Wire for Chat {
             context,
             ..Capabilities::default()
         }
+    }
+}
+
+/// `reasoning_effort`. Only OpenAI has a word for none; other servers have a switch for that.
+pub(super) fn effort(question: &Question<'_>) -> Option<&'static str> {
+    match question.thinking? {
+        Thinking::Off => question.own.then_some("none"),
+        thinking => Some(thinking.name()),
     }
 }
 

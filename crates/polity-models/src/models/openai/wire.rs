@@ -67,6 +67,15 @@ pub struct ChatRequest {
     /// Number of alternatives per token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_logprobs: Option<u8>,
+    /// How much the model thinks: `none`, `low`, `medium` or `high`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<&'static str>,
+    /// Whether it thinks, for the templates of open models: vLLM's, SGLang's and llama.cpp's parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_template_kwargs: Option<TemplateThinking>,
+    /// The same as the providers of DeepSeek, GLM and Kimi take it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<HostedThinking>,
     /// Whether the reply is streamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
@@ -89,6 +98,22 @@ pub struct WireMessage {
     /// The call whose result this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+}
+
+/// `chat_template_kwargs`. A template takes the name that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TemplateThinking {
+    /// For Qwen, GLM and Gemma.
+    pub enable_thinking: bool,
+    /// For DeepSeek and Granite.
+    pub thinking: bool,
+}
+
+/// `thinking`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HostedThinking {
+    /// `enabled` or `disabled`.
+    pub r#type: &'static str,
 }
 
 /// `structured_outputs` of vLLM, 0.12 and later (docs.vllm.ai, Structured Outputs).

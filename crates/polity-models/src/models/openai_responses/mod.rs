@@ -33,6 +33,8 @@ pub struct Body {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
     /// The provider stores requests unless this is false.
     store: bool,
     max_output_tokens: u64,
@@ -76,6 +78,12 @@ fn tool(tool: &ToolSpec) -> Json {
     json!({
         "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.schema(), "strict": false,
     })
+}
+
+#[derive(Debug, Serialize)]
+struct Reasoning {
+    /// `none`, `low`, `medium` or `high`.
+    effort: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -176,9 +184,16 @@ impl Wire for Responses {
             temperature: question.temperature,
             top_p: question.top_p,
             text: question.schema.clone().map(|schema| Text { format: format(schema) }),
+            reasoning: question
+                .thinking
+                .map(|thinking| Reasoning { effort: if question.thinks() { thinking.name() } else { "none" } }),
             store: false,
             max_output_tokens: question.longest,
         }
+    }
+
+    fn conflict(question: &Question<'_>) -> Option<String> {
+        Chat::conflict(question)
     }
 
     fn told(received: &Received) -> Result<Told, Ended> {

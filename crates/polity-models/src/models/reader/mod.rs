@@ -46,7 +46,7 @@ impl Provider for Reader {
                 Ok(raw) => read_reply(&effect.request.response_format, &raw),
                 Err(why) => Outcome::Failed { why },
             };
-            Exchange { outcome, usage: Usage::default() }
+            Exchange { outcome, usage: Usage::default(), reasoning: None }
         });
         Box::pin(std::future::ready(exchange))
     }

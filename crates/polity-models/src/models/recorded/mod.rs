@@ -55,7 +55,7 @@ impl Provider for Recordings {
 }
 
 fn failed(why: String) -> Exchange {
-    Exchange { outcome: Outcome::Failed { why }, usage: Usage::default() }
+    Exchange { outcome: Outcome::Failed { why }, usage: Usage::default(), reasoning: None }
 }
 
 /// The recorded reply in the wanted form.
@@ -68,7 +68,7 @@ fn reply(found: &Recorded, request: &Request) -> Exchange {
     let answer = fields.get("answer").map_or("", String::as_str);
     if answer.is_empty() {
         let why = "no answer could be read from the recorded reply".into();
-        return Exchange { outcome: Outcome::Invalid { raw: String::new(), why }, usage };
+        return Exchange { outcome: Outcome::Invalid { raw: String::new(), why }, usage, reasoning: None };
     }
     let raw = match &request.response_format {
         ResponseFormat::Record(parts) => match record(found, parts) {
@@ -77,7 +77,7 @@ fn reply(found: &Recorded, request: &Request) -> Exchange {
         },
         _ => answer.to_owned(),
     };
-    Exchange { outcome: read_reply(&request.response_format, &raw), usage }
+    Exchange { outcome: read_reply(&request.response_format, &raw), usage, reasoning: None }
 }
 
 /// A record with the recorded fields. Texts that were not recorded, such as reasons, are empty.

@@ -97,6 +97,7 @@ impl<'a> Call<'a> {
             return Exchange {
                 outcome: embedded(vector),
                 usage: Usage { latency_ms, ..usage(self.model, request, 0) },
+                reasoning: None,
             };
         }
         let reply = self.reply();
@@ -105,7 +106,7 @@ impl<'a> Call<'a> {
             None => self.delivered(reply),
         };
         let latency_ms = self.latency(tokens(&raw));
-        Exchange { outcome, usage: Usage { latency_ms, ..usage(self.model, request, tokens(&raw)) } }
+        Exchange { outcome, usage: Usage { latency_ms, ..usage(self.model, request, tokens(&raw)) }, reasoning: None }
     }
 
     /// Declared milliseconds for a reply of this many tokens.

@@ -3,7 +3,8 @@
 
 use super::answers::placeholder;
 use super::call::{Call, For};
-use polity_kernel::ask::{Hidden, Part, PlannedCall, ResponseFormat, Value};
+use polity_kernel::ask::schema::{kind, listed, resolved};
+use polity_kernel::ask::{ChatMessage, Hidden, Part, PlannedCall, ResponseFormat, Role, Value};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tool::{Arguments, ToolCall, ToolSpec};
@@ -13,6 +14,12 @@ use serde_json::Value as Json;
 const ANSWER: &str = "answer";
 /// Its argument for reasons, if it takes any.
 const REASONS: &str = "reasons";
+/// Calls that a model makes which knows nothing of an item, in all and in one reply.
+const MOST_TRIED: usize = 3;
+const TRIED_AT_ONCE: usize = 2;
+/// Characters of a text that is made up as an argument, and depth of an argument.
+const WORDS: usize = 200;
+const DEEPEST: usize = 8;
 /// Characters of a thousand tokens, about.
 const THOUSAND_TOKENS: f64 = 4_000.0;
 
@@ -82,7 +89,12 @@ impl Call<'_> {
 
     /// A reply that may call tools.
     pub(super) fn acted(&self, tools: &[ToolSpec]) -> Value {
-        let Some(hidden) = &self.effect.hidden else { return self.answered(tools, &self.answer()) };
+        let Some(hidden) = &self.effect.hidden else {
+            return match self.tried(tools) {
+                calls if calls.is_empty() => self.answered(tools, &self.answer()),
+                calls => Value::Calls { text: String::new(), calls },
+            };
+        };
         let step = match self.seen(hidden) {
             None => return self.answered(tools, &self.answer()),
             Some(Seen::All) => return self.answered(tools, &self.read_answer(hidden)),
@@ -120,12 +132,32 @@ impl Call<'_> {
         }
     }
 
-    fn has_made(&self, call: &ToolCall) -> bool {
+    /// The calls that the model has made so far.
+    fn made(&self) -> impl Iterator<Item = &ToolCall> {
         let parts = self.effect.request.messages.iter().flat_map(|message| &message.parts);
-        parts
-            .filter_map(|part| if let Part::Calls(calls) = part { Some(calls) } else { None })
-            .flatten()
-            .any(|made| made.tool == call.tool && made.read() == call.read())
+        parts.filter_map(|part| if let Part::Calls(calls) = part { Some(calls) } else { None }).flatten()
+    }
+
+    fn has_made(&self, call: &ToolCall) -> bool {
+        self.made().any(|made| made.tool == call.tool && made.read() == call.read())
+    }
+
+    /// The next calls of a model that knows nothing of an item: every tool once, in order, except the one to answer with. A tool whose
+    /// arguments cannot be made up is left out.
+    fn tried(&self, tools: &[ToolSpec]) -> Vec<ToolCall> {
+        let left = MOST_TRIED.saturating_sub(self.made().count());
+        let new = tools.iter().filter(|tool| &*tool.name != ANSWER && self.made().all(|made| made.tool != *tool.name));
+        new.filter_map(|tool| made_up(tool, &self.question())).take(left.min(TRIED_AT_ONCE)).collect()
+    }
+
+    /// The words of the user's last message that is not the result of a call.
+    fn question(&self) -> String {
+        let asks = |message: &&ChatMessage| {
+            let results = message.parts.iter().any(|part| matches!(part, Part::Result(_)));
+            message.role == Role::User && !results
+        };
+        let last = self.effect.request.messages.iter().rev().find(asks);
+        last.map(|message| message.rendered().split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default()
     }
 
     fn answered(&self, tools: &[ToolSpec], answer: &str) -> Value {
@@ -163,5 +195,91 @@ impl Call<'_> {
             arguments.insert(name.to_owned(), value);
         }
         Some(ToolCall::new(&*tool.name, &arguments))
+    }
+}
+
+/// A call with the required arguments: texts are the words, numbers their minimum. `None` if they do not fit the tool's schema.
+fn made_up(tool: &ToolSpec, words: &str) -> Option<ToolCall> {
+    let schema = tool.schema();
+    let arguments = argument(&schema, &schema, words, 0);
+    let fits = jsonschema::validator_for(&schema).is_ok_and(|validator| validator.is_valid(&arguments));
+    match arguments {
+        Json::Object(arguments) if fits => Some(ToolCall::new(&*tool.name, &arguments)),
+        _ => None,
+    }
+}
+
+fn argument(root: &Json, schema: &Json, words: &str, depth: usize) -> Json {
+    let schema = resolved(root, schema, depth);
+    if depth > DEEPEST {
+        return Json::Null;
+    }
+    if let Some(values) = listed(schema) {
+        return values.first().map_or(Json::Null, |value| (*value).clone());
+    }
+    let bound = |name: &str| schema[name].as_f64();
+    match kind(schema) {
+        "object" => {
+            let names = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+            let field = |name: &str| (name.to_owned(), argument(root, &schema["properties"][name], words, depth + 1));
+            Json::Object(names.map(field).collect())
+        }
+        "array" => {
+            let least = schema["minItems"].as_u64().unwrap_or(0).min(100);
+            (0..least).map(|_| argument(root, &schema["items"], words, depth + 1)).collect()
+        }
+        "integer" => {
+            let least = bound("minimum").map(f64::ceil).or(bound("exclusiveMinimum").map(|low| low.floor() + 1.0));
+            Json::from(least.unwrap_or_else(|| bound("maximum").map_or(0.0, |high| high.floor().min(0.0))) as i64)
+        }
+        "number" => {
+            let least = bound("minimum").or(bound("exclusiveMinimum").map(|low| low + 1.0));
+            Json::from(least.unwrap_or_else(|| bound("maximum").map_or(0.0, |high| high.min(0.0))))
+        }
+        "boolean" => Json::Bool(false),
+        "null" => Json::Null,
+        _ => {
+            let most = schema["maxLength"].as_u64().map_or(WORDS, |most| (most as usize).min(WORDS));
+            Json::from(words.chars().take(most).collect::<String>().trim_end())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use polity_kernel::tool::EffectClass;
+    use serde_json::json;
+
+    fn made(schema: &Json) -> Option<Json> {
+        let call = made_up(&ToolSpec::new("t", "", schema, EffectClass::Pure), "how warm is it?")?;
+        Some(Json::Object(call.read()))
+    }
+
+    #[test]
+    fn made_up_arguments_fit() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "maxLength": 8}, "k": {"type": "integer", "minimum": 2},
+                "share": {"type": "number", "exclusiveMinimum": 0}, "unit": {"enum": ["c", "f"]},
+                "days": {"type": "array", "minItems": 2, "items": {"type": ["string", "null"]}},
+                "place": {"$ref": "#/$defs/place"}, "deep": {"type": "boolean"}, "spare": {"type": "string"},
+            },
+            "required": ["query", "k", "share", "unit", "days", "place", "deep"],
+            "additionalProperties": false,
+            "$defs": {"place": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}},
+        });
+        let words = "how warm is it?";
+        let expected = json!({
+            "query": "how warm", "k": 2, "share": 1.0, "unit": "c", "days": [words, words], "place": {"town": words},
+            "deep": false,
+        });
+        assert_eq!(made(&schema), Some(expected));
+        assert_eq!(made(&json!({"type": "object", "properties": {}})), Some(json!({})));
+        // Nothing can be made up for a pattern.
+        let town = json!({"type": "string", "pattern": "^[0-9]{5}$"});
+        assert_eq!(made(&json!({"type": "object", "properties": {"code": town}, "required": ["code"]})), None);
     }
 }
