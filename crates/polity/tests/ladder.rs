@@ -64,7 +64,7 @@ fn shown(value: &Value) -> f64 {
         Value::Record(values) => values.get(1).map_or(0.0, shown),
         Value::List(values) => values.iter().map(shown).sum(),
         Value::Vector(numbers) => numbers.len() as f64,
-        Value::Calls { .. } => unreachable!("no ladder asks for calls"),
+        Value::Calls { calls, .. } => calls.len() as f64,
     }
 }
 
@@ -296,7 +296,7 @@ fn meant(response_format: &ResponseFormat, draws: &mut Draws) -> Value {
         ResponseFormat::Record(fields) => {
             Value::Record(fields.iter().map(|(_, response_format)| meant(response_format, draws)).collect())
         }
-        ResponseFormat::Vector | ResponseFormat::Calls(_) => unreachable!("no ladder asks for these"),
+        ResponseFormat::Vector | ResponseFormat::Calls(_) => unreachable!("no ladder asks for vectors or calls"),
     }
 }
 
@@ -500,7 +500,11 @@ impl Provider for Malformed {
                 Err(ProviderError::Retry { why, .. }) => Outcome::Failed { why },
                 Err(trouble) => return Err(trouble),
             };
-            Ok(Exchange { outcome, usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() } })
+            Ok(Exchange {
+                outcome,
+                usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() },
+                reasoning: None,
+            })
         })
     }
 }

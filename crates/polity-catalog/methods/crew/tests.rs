@@ -75,6 +75,7 @@ fn play(scenario: &Json, model: fn(&Effect) -> Value, break_at: Option<u32>) -> 
         request: effect.request.clone(),
         outcome: Outcome::Reply { value: model(effect), raw: String::new(), repaired: false },
         usage: Usage::default(),
+        reasoning: None,
     };
     loop {
         let step = machine.poll(std::mem::take(&mut ready)).unwrap();
