@@ -20,6 +20,17 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.environment::<ApiPlans>(files);
 }
 
+/// What a search is told about the cost that is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimate {
+    /// A lower bound of it.
+    #[default]
+    Bound,
+    /// A number below 1, the least cost of a call, drawn for each state: never too high, and no information.
+    Drawn,
+}
+
 /// Parameters of the interfaces and of the tasks.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -41,8 +52,8 @@ pub struct Params {
     most_calls: u32,
     /// Whether a task is solved only by a plan of the least possible cost. Else every plan that reaches the goal solves it.
     cheapest: bool,
-    /// Whether a search is told how much of the way is left. Else the estimate is 0, which is no information.
-    estimates: bool,
+    /// What a search is told about the cost that is left.
+    estimate: Estimate,
 }
 
 impl Default for Params {
@@ -55,7 +66,7 @@ impl Default for Params {
             broken: 0,
             most_calls: 20,
             cheapest: true,
-            estimates: true,
+            estimate: Estimate::Bound,
         }
     }
 }
@@ -182,8 +193,9 @@ impl Environment for ApiPlans {
     /// The most expensive of the kinds that the goal needs one after the other, as if all others came for nothing: never above the real
     /// cost.
     fn estimate(&self, work: &Work) -> Option<f64> {
-        if !self.params.estimates {
-            return Some(0.0);
+        if self.params.estimate == Estimate::Drawn && !work.is_reached() {
+            let mut draws = Draws::new(self.params.interfaces, Stream::Episode, work.have, work.goal);
+            return Some(draws.unit());
         }
         Some(self.interfaces.bound(work.have, work.goal, work.known_broken).map_or(f64::INFINITY, f64::from))
     }
