@@ -60,7 +60,6 @@ pub struct Call {
     /// The original reply; without one, the error message.
     pub answer: String,
     /// What the model thought; empty if its provider does not show it.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
 }
 

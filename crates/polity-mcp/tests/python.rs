@@ -1,7 +1,5 @@
 //! Both ends against the packages of Python that most others use: the official one, and FastMCP.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
-
 use polity_kernel::tool::{EffectClass, ToolOutput};
 use polity_mcp::client::{Limits, McpServer, Params};
 use polity_models::toolkits::Toolkit;
@@ -74,7 +72,8 @@ async fn servers_of_python_are_used() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
         let [program, arguments @ ..] = &with("http", &port)[..] else { panic!("no program") };
         let silent = (Stdio::null(), Stdio::null());
-        let _running = Running(Command::new(program).args(arguments).stdout(silent.0).stderr(silent.1).spawn().unwrap());
+        let _running =
+            Running(Command::new(program).args(arguments).stdout(silent.0).stderr(silent.1).spawn().unwrap());
         let http = Params { url: Some(format!("http://127.0.0.1:{port}/mcp")), ..Params::default() };
         used(maker, &reached(http).await).await;
     }
@@ -92,9 +91,8 @@ async fn reached(params: Params) -> McpServer {
 }
 
 async fn used(maker: &str, server: &McpServer) {
-    let call = async |tool: &str, arguments: Value| {
-        server.call(tool, arguments.as_object().unwrap(), "").await.unwrap()
-    };
+    let call =
+        async |tool: &str, arguments: Value| server.call(tool, arguments.as_object().unwrap(), "").await.unwrap();
     let names: Vec<String> = server.tools().iter().map(|spec| spec.name.to_string()).collect();
     assert_eq!(names, ["add", "broken", "mcp_list_resources", "mcp_read_resource"]);
     let reads = server.tools()[0].effect == EffectClass::Reads;

@@ -248,7 +248,7 @@ fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32])
     let whole = ran(&prepared, 1, None, None);
     let calls = assert_recounts(&whole, run, lag, evaluation, name);
     let expected = tables(&whole, run);
-    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 22 - usize::from(!evaluation), "{name}");
+    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 23 - usize::from(!evaluation), "{name}");
     let ends = |a: &&Answer| format!("{:?}", a.resolution()) != "Again";
     assert_eq!(counted(&whole, run, "questions"), calls.iter().filter(ends).count() as f64, "{name}");
     let mut ways = vec![(2, None, None), (1, Some(1), None), (2, Some(2), None)];

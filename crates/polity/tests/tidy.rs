@@ -208,6 +208,7 @@ fn dependencies_point_one_way() {
     let outer = [
         "polity-store",
         "polity-models",
+        "polity-mcp",
         "polity-driver",
         "polity-arena",
         "polity-view",

@@ -46,6 +46,12 @@ fn digest(said: &Said) -> &str {
     said.text("digest")
 }
 
+/// Runs `polity validate`.
+fn validated(scenario: &Path) -> Said {
+    let validate = std::process::Command::new(env!("CARGO_BIN_EXE_polity")).arg("validate").arg(scenario).output();
+    said(&validate.unwrap())
+}
+
 /// Whether all items of a run were answered right.
 fn all_right(run: &Path) -> bool {
     let tables = tables(&RealDisk, run);
@@ -135,6 +141,8 @@ fn a_database_and_pages_are_as_they_were_when_the_run_began() {
     let replayed = polity(&["replay", out.to_str().unwrap()]);
     assert_eq!(replayed.text("digest"), ran.text("digest"));
     // A file out of the scenario's reach is refused.
+    fs::create_dir(folder.join("pages")).unwrap();
+    fs::write(folder.join("pages/index.html"), "x").unwrap();
     let away = scratch("tools-away");
     fs::write(away.join("secret.db"), "x").unwrap();
     let text = fs::read_to_string(&scenario)
@@ -239,7 +247,7 @@ fn an_mcp_server_is_asked_once_and_refused_when_it_changes() {
     };
     let plan = json!([step("shop_price", json!({"good": "lamp"}), "costs 42")]);
     let scenario = scenario(&folder, server("price"), &[plan.clone(), plan]);
-    let validated = polity(&["validate", scenario.to_str().unwrap()]);
+    let validated = validated(&scenario);
     assert_eq!(validated.code, Some(0), "{}", validated.notes);
     let out = folder.join("run");
     let ran = run(&scenario, &out);
@@ -267,7 +275,7 @@ fn wrong_tools_are_refused_with_their_names() {
     let plans = [json!([])];
     let refused = |tools: Value, words: &[&str]| {
         let scenario = scenario(&folder, tools, &plans);
-        let validated = polity(&["validate", scenario.to_str().unwrap()]);
+        let validated = validated(&scenario);
         assert!(validated.code != Some(0), "{}", validated.notes);
         for word in words {
             assert!(validated.notes.contains(word), "`{word}` is missing in {}", validated.notes);

@@ -80,7 +80,7 @@ impl Method for Crew {
         Records { name: "call", doc: "a call that the member makes, with its arguments" },
         Records { name: "result", doc: "what the call returned" },
     ];
-    const QUANTITIES: &'static [Quantity] = &[Quantity { name: "calls", doc: "calls of tools" }];
+    const QUANTITIES: &'static [Quantity] = &[Quantity { name: "tool-calls", doc: "calls of tools" }];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 30 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

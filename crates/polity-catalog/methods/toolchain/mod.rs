@@ -4,9 +4,8 @@
 mod tests;
 
 use crate::team::plans::{Branching, Found, best_first, carry_out, monte_carlo};
-use crate::team::{ANSWER, ANSWERS, NO_ANSWER, verdict};
+use crate::team::{ANSWER, ANSWERS, NO_ANSWER, samples, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::items::Item;
 use polity_kernel::method::{
     Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
@@ -19,6 +18,8 @@ use serde::Deserialize;
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<ToolChain>(files);
 }
+
+const ALONE: &str = include_str!("prompts/alone.md");
 
 /// How the tree of calls is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -68,7 +69,7 @@ impl Method for ToolChain {
         &[ANSWERS[0], ANSWERS[1], Records { name: "call", doc: "a call of the plan that is carried out" }];
     const QUANTITIES: &'static [Quantity] = &[
         Quantity { name: "expanded", doc: "nodes of the tree that were expanded" },
-        Quantity { name: "cost", doc: "cost of the plan: minus the total reward" },
+        Quantity { name: "plan-cost", doc: "cost of the plan: minus the total reward" },
         Quantity { name: "plan-calls", doc: "calls of the plan" },
     ];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 1 };
@@ -88,10 +89,6 @@ impl Method for ToolChain {
         Ok(ToolChain { params })
     }
 
-    fn suits(_: &Item) -> Result<(), &'static str> {
-        Ok(())
-    }
-
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let Params { search, nodes, proposals, exploration } = self.params;
         let branching = match proposals {
@@ -99,8 +96,9 @@ impl Method for ToolChain {
             replies => Branching::Proposed { member: 0, replies },
         };
         if context.episode_ref().is_none() {
-            context.record(0, NO_ANSWER, "there is no `environment` whose calls could be searched");
-            return Ok(verdict(None));
+            // Without calls to search it is a chain of thought.
+            let said = samples(context, 0, 1, ALONE).await.into_iter().flatten().next();
+            return Ok(verdict(said.map(|stand| stand.answer)));
         }
         let Found { plan, expanded } = match search {
             Search::AStar => best_first(context, branching, 1.0, nodes).await?,

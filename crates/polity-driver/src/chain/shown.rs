@@ -49,6 +49,11 @@ fn gather(value: &Value, form: &ResponseFormat, into: &mut Vec<String>) {
         (Value::List(values), ResponseFormat::List { of, .. }) => {
             values.iter().for_each(|value| gather(value, of, into))
         }
+        (Value::Calls { text, calls }, _) => {
+            into.push(text.trim().to_owned());
+            let arguments = calls.iter().flat_map(|call| call.read().into_iter());
+            into.extend(arguments.filter_map(|(_, value)| Some(value.as_str()?.trim().to_owned())));
+        }
         (Value::Record(values), ResponseFormat::Record(fields)) => {
             values.iter().zip(fields).for_each(|(value, (_, form))| gather(value, form, into));
         }
