@@ -143,11 +143,10 @@ fn a_database_and_pages_are_as_they_were_when_the_run_began() {
     // A file out of the scenario's reach is refused.
     fs::create_dir(folder.join("pages")).unwrap();
     fs::write(folder.join("pages/index.html"), "x").unwrap();
-    let away = scratch("tools-away");
-    fs::write(away.join("secret.db"), "x").unwrap();
-    let text = fs::read_to_string(&scenario)
-        .unwrap()
-        .replace("\"shop.db\"", &format!("\"{}\"", away.join("secret.db").display()));
+    let away = tempfile::tempdir().unwrap();
+    let secret = away.path().join("secret.db");
+    fs::write(&secret, "x").unwrap();
+    let text = fs::read_to_string(&scenario).unwrap().replace("\"shop.db\"", &format!("\"{}\"", secret.display()));
     fs::write(&scenario, text).unwrap();
     let refused = run(&scenario, &folder.join("refused"));
     assert!(refused.code != Some(0) && refused.notes.contains("--allow-read"), "{}", refused.notes);

@@ -30,7 +30,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A table of edges (`.csv`, `.tsv`, `.jsonl`) with the columns `subject`, `relation` and `object`, and, if known, `subject_type` and
+    /// A table of edges (CSV, TSV or JSON lines) with the columns `subject`, `relation` and `object`, and, if known, `subject_type` and
     /// `object_type`.
     file: Option<String>,
     /// Further such tables.

@@ -26,8 +26,8 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A file of documents: a table (`.csv`, `.tsv`, `.jsonl`) with the columns `id`, `text` and, if known, `title` and `date`; or a
-    /// text (`.md`, `.txt`), which is one document.
+    /// A file of documents: a table (CSV, TSV or JSON lines) with the columns `id`, `text` and, if known, `title` and `date`; or a
+    /// text (Markdown or plain), which is one document.
     file: Option<String>,
     /// Further such files.
     files: Vec<String>,
