@@ -103,7 +103,7 @@ fn fickle() -> Box<dyn Provider> {
             latency_ms: arrived as f64,
             ..Usage::default()
         };
-        Exchange { outcome, usage, reasoning: (hash % 3 == 0).then(|| format!("thought {}", hash % 100)) }
+        Exchange { outcome, usage, reasoning: hash.is_multiple_of(3).then(|| format!("thought {}", hash % 100)) }
     };
     Box::new(Scripted { name: "fickle", answer })
 }

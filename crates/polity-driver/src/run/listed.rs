@@ -76,8 +76,11 @@ impl Toolkit for Server {
     }
 }
 
+/// Toolkits by the names of their entries.
+type Named = Vec<(String, Arc<dyn Toolkit>)>;
+
 /// The toolkits of the servers of a scenario, with the tools that they listed.
-pub(super) fn toolkits(prepared: &Prepared, scenario: &Scenario) -> Result<Vec<(String, Arc<dyn Toolkit>)>, TreeError> {
+pub(super) fn toolkits(prepared: &Prepared, scenario: &Scenario) -> Result<Named, TreeError> {
     let toolkit = |(name, params): (String, Params)| {
         let listed = prepared.inputs.tools.get(&name).cloned().unwrap_or_default();
         let mut pinned = listed.pins.clone();
