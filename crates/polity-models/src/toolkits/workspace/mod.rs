@@ -1,6 +1,6 @@
 //! The toolkit `workspace`: a folder of files, a shell and a Python session, all in a sandbox. README.md lists its guarantees and limits.
 //!
-//! The workspace is a value. A state names a [`Version`]: a tree of files, and the chain of the cells that the Python session has run.
+//! The workspace is a value. A state names a `Version`: a tree of files, and the chain of the cells that the Python session has run.
 //! Versions are immutable and lie in a store. A call works on the version that it is given and names the one that it leaves. Live
 //! processes are only a cache: a session whose process is not there is built again by running its cells again.
 
