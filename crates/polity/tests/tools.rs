@@ -149,7 +149,7 @@ fn a_database_and_pages_are_as_they_were_when_the_run_began() {
     let text = fs::read_to_string(&scenario).unwrap().replace("\"shop.db\"", &format!("\"{}\"", secret.display()));
     fs::write(&scenario, text).unwrap();
     let refused = run(&scenario, &folder.join("refused"));
-    assert!(refused.code != Some(0) && refused.notes.contains("--allow-read"), "{}", refused.notes);
+    assert!(refused.code != Some(0) && refused.notes.contains("secret.db` is "), "{}", refused.notes);
 }
 
 /// A server that counts requests, and answers none of them before it is told to.

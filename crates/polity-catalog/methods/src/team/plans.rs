@@ -63,7 +63,11 @@ pub async fn best_first(
     let (mut open, mut known) = (vec![root.clone()], BTreeSet::from([root.mark.key()?]));
     let mut found = Found::default();
     // The node with the least sum; of equal ones the one nearest to the goal, then the oldest.
-    let rank = |node: &Node| (node.cost + weight * node.remains, node.remains);
+    let rank = |node: &Node| {
+        // Without weight the estimate decides nothing, not even between equals.
+        let near = if weight > 0.0 { node.remains } else { f64::from(u8::from(!node.solved)) };
+        (node.cost + weight * node.remains, near)
+    };
     let first = |open: &[Node]| {
         let order = |a: &usize, b: &usize| {
             let ((sum, near), (other_sum, other_near)) = (rank(&open[*a]), rank(&open[*b]));
