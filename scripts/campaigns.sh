@@ -31,6 +31,7 @@ systems       target/release/polity systems check --all --out target/campaigns/s
 memory        target/release/examples/memory
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
+mcp           bash scripts/mcp-conformance.sh
 '
 
 names="$(printf '%s%s' "$campaigns" "$others" | awk 'NF { print $1 }')"

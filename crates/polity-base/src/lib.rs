@@ -4,6 +4,7 @@
 
 pub mod digest;
 pub mod distance;
+pub mod expression;
 pub mod outline;
 pub mod population;
 pub mod rng;

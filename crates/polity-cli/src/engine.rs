@@ -65,6 +65,7 @@ pub(crate) fn with_engine<T>(
             grace: answering.grace,
             batch: answering.batch,
             batch_pause: answering.batch_pause_ms.map(Duration::from_millis),
+            allow_tools: answering.allow_tools,
             notes,
             traces: traces.clone(),
         },

@@ -51,8 +51,9 @@ pub struct ToolSpec {
     pub arguments: Arc<str>,
     /// What a call does besides returning a result.
     pub effect: EffectClass,
-    /// The toolkit in whose session it works, if it has one. Calls of one session are made one after the other, each on the state that
-    /// the one before left.
+    /// The session in which it works, if it has one. Calls of one session are made one after the other, each on the state that the one
+    /// before left. A session with the name of the toolkit's kind belongs to one entry of a scenario; toolkits that name another one
+    /// share it.
     pub session: Option<Arc<str>>,
 }
 
@@ -64,10 +65,10 @@ impl ToolSpec {
         ToolSpec { name: name.into(), description: description.into(), arguments, effect, session: None }
     }
 
-    /// Makes it work in the session of a toolkit.
+    /// Makes it work in a session.
     #[must_use]
-    pub fn in_session(self, toolkit: &str) -> Self {
-        ToolSpec { session: Some(toolkit.into()), ..self }
+    pub fn in_session(self, session: &str) -> Self {
+        ToolSpec { session: Some(session.into()), ..self }
     }
 
     /// Returns the JSON Schema of its arguments; `true` if the text is no JSON.

@@ -130,7 +130,11 @@ impl ToolSession {
         let number = call.id.trim_start_matches("call").parse().unwrap_or(self.calls);
         let evidence = format!("E{number}");
         let ToolOutput { mut text, error, .. } = output;
-        truncate(&mut text, KEPT);
+        if text.len() > KEPT {
+            let all = text.len();
+            text.truncate(text.floor_char_boundary(KEPT));
+            text.push_str(&format!("\n[The result had {all} bytes; the rest was not kept.]"));
+        }
         let shown = match text.len() > most {
             false => text,
             true => {
@@ -171,13 +175,6 @@ impl ToolSession {
                 ToolOutput::error(format!("no result `{id}` was cut; these were: {}", known.join(", ")))
             }
         }
-    }
-}
-
-/// Cuts a text at a border of characters.
-fn truncate(text: &mut String, most: usize) {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
     }
 }
 

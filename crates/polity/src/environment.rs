@@ -28,6 +28,8 @@ pub(crate) struct Environment {
     pub memory: Option<u64>,
     pub timeout: Option<Duration>,
     pub cache: Option<PathBuf>,
+    /// Whether the scenario's tools may start programs and ask the hosts that it lists.
+    pub allow_tools: bool,
 }
 
 impl Default for Environment {
@@ -42,6 +44,7 @@ impl Default for Environment {
             memory: None,
             timeout: None,
             cache: None,
+            allow_tools: false,
         }
     }
 }
@@ -65,7 +68,7 @@ impl Environment {
             connections: self.connections,
             memory: self.memory,
             budget,
-            outside: Outside { cache: self.cache.clone(), notes, ..Outside::default() },
+            outside: Outside { cache: self.cache.clone(), allow_tools: self.allow_tools, notes, ..Outside::default() },
             faults: None,
             stop,
             asks: true,

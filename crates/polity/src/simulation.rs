@@ -426,6 +426,12 @@ impl Simulation {
         self
     }
 
+    /// Lets the scenario's tools start programs (MCP servers) and ask the hosts that they list. Without it such a scenario is refused.
+    pub fn allow_tools(mut self) -> Self {
+        self.environment.allow_tools = true;
+        self
+    }
+
     /// Uses the leaves of this registry instead of those of [`registry`](crate::registry): your own worlds, policies, methods and
     /// metrics.
     ///

@@ -20,7 +20,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.environment::<ApiPlans>(files);
 }
 
-/// What a search is told about the cost that is left.
+/// The estimate of the remaining cost that a search gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimate {
@@ -52,7 +52,7 @@ pub struct Params {
     most_calls: u32,
     /// Whether a task is solved only by a plan of the least possible cost. Else every plan that reaches the goal solves it.
     cheapest: bool,
-    /// What a search is told about the cost that is left.
+    /// The estimate of the remaining cost that a search gets.
     estimate: Estimate,
 }
 

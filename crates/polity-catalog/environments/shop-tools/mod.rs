@@ -1,10 +1,8 @@
 //! A calculator and a table of goods, as tools. See README.md.
 
-mod expression;
 #[cfg(test)]
 mod tests;
 
-use polity_kernel::Invalid;
 use polity_kernel::ask::{ResponseFormat, Value};
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
 use polity_kernel::interface::{ActionArgument, TextSlot};
@@ -12,6 +10,7 @@ use polity_kernel::items::{Item, Scorer};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::world::{ObservationRow, WorldSetup};
+use polity_kernel::{Invalid, expression};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +75,7 @@ impl ShopTools {
     /// Returns the result of a tool call.
     fn call(&self, action: u16, argument: &Value) -> String {
         let text = |i: usize| argument.field(i).and_then(Value::as_text).unwrap_or_default();
-        let shown = |found: Result<f64, String>| found.map_or_else(|error| error, |x| x.to_string());
+        let shown = |found: Result<f64, String>| found.map_or_else(|error| error, expression::shown);
         if action == self.calculate {
             return shown(expression::value(text(0)).map_err(|error| format!("error: {error}")));
         }

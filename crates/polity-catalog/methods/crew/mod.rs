@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::team::act::{self, Acted, Course};
-use crate::team::{ANSWER, ANSWERS, NO_ANSWER, Stand, verdict};
+use crate::team::{ANSWER, ANSWERS, NO_ANSWER, Stand, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
@@ -111,12 +111,12 @@ impl Method for Crew {
             let member = task.member as usize;
             let shown: Vec<Part> = state.results.iter().map(Stand::said).collect();
             let last = state.results.len() + 1 == self.tasks.len();
-            let opening = act::opening(context, member, &shown, &instruction(task, last));
+            let opening = talk(context, member, &shown, &instruction(task, last));
             let may =
                 if state.replies + 1 < self.steps { act::offers(context, member)? } else { act::answer_only(context) };
             state.replies += 1;
             match act::step(context, member, &mut state.course, opening, may).await? {
-                Acted::Called => record(context, member, &state.course),
+                Acted::Called => act::record(context, member, &state.course, [CALL, RESULT]),
                 Acted::Answered { answer, reasons } => self.finish(context, &mut state, member, answer, reasons),
                 // Without a usable reply the task ends without a result, and the others go on.
                 Acted::Nothing => self.finish(context, &mut state, member, String::new(), String::new()),
@@ -151,13 +151,4 @@ fn instruction(task: &CrewTask, last: bool) -> String {
     let own = task.task.trim();
     let how = if last { LAST } else { WORK }.trim_end();
     if own.is_empty() { how.to_owned() } else { format!("Your task: {own}\n{how}") }
-}
-
-/// Records the calls of the last step and their results.
-fn record(context: &mut TeamContext<'_>, member: usize, course: &Course) {
-    let Some(step) = course.steps.last() else { return };
-    for (call, result) in step.calls.iter().zip(&step.results) {
-        context.record(member, CALL, format!("{} {}", call.tool, call.arguments));
-        context.record(member, RESULT, result.text.clone());
-    }
 }

@@ -107,6 +107,23 @@ fn members_work_in_order_with_their_own_tools_and_the_results_before_them() {
 }
 
 #[test]
+fn under_the_placebo_results_have_their_shape_and_no_information() {
+    let seen = |effect: &Effect| {
+        let parts = effect.request.messages.iter().flat_map(|message| &message.parts);
+        let result =
+            parts.filter_map(|part| if let Part::Result(result) = part { Some(&*result.text) } else { None }).last();
+        if let Some(result) = result {
+            assert!(!result.is_empty() && result.chars().all(|c| c == '0'), "{result}");
+        }
+        crew(effect)
+    };
+    let mut scenario = scenario(json!("crew"));
+    scenario["placebo"] = json!(["tools"]);
+    let (items, _) = play(&scenario, seen, None);
+    assert!(items.iter().all(|item| item.correct == Some(false) && item.measured == [Some(1.0)]), "{items:?}");
+}
+
+#[test]
 fn in_the_last_reply_of_a_task_a_member_can_only_answer() {
     let all = |effect: &Effect| {
         let ResponseFormat::Calls(tools) = &effect.request.response_format else { panic!() };

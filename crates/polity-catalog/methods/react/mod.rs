@@ -1,7 +1,7 @@
 //! ReAct: a member thinks, calls tools and sees their results, until it answers. See README.md.
 
 use crate::team::act::{self, Acted, Course};
-use crate::team::{ANSWER, ANSWERS, samples, verdict};
+use crate::team::{ANSWER, ANSWERS, samples, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
     Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
@@ -60,10 +60,10 @@ impl Method for React {
         let mut course: Course = context.restore()?.unwrap_or_default();
         let mut answer = None;
         while context.round() < self.rounds && !is_over(context) {
-            let (opening, may) = (act::opening(context, 0, &[], STEP), act::offers(context, 0)?);
+            let (opening, may) = (talk(context, 0, &[], STEP), act::offers(context, 0)?);
             let acted = act::step(context, 0, &mut course, opening, may).await?;
             if acted == Acted::Called {
-                record(context, &course);
+                act::record(context, 0, &course, [CALL, RESULT]);
             }
             if is_over(context) {
                 answer = last_argument(&course);
@@ -99,15 +99,6 @@ fn last_argument(course: &Course) -> Option<String> {
     let arguments = course.steps.last()?.calls.last()?.read();
     let [value] = arguments.values().collect::<Vec<_>>()[..] else { return None };
     Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-}
-
-/// Records the calls of the last step and their results.
-fn record(context: &mut TeamContext<'_>, course: &Course) {
-    let Some(step) = course.steps.last() else { return };
-    for (call, result) in step.calls.iter().zip(&step.results) {
-        context.record(0, CALL, format!("{} {}", call.tool, call.arguments));
-        context.record(0, RESULT, result.text.clone());
-    }
 }
 
 /// Measures the reward and the steps of the episode, or the calls that were made.

@@ -2,9 +2,11 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use crate::testing::registry;
+use polity_kernel::ask::{Answer, Effect, Outcome, ResponseFormat, Usage, Value};
 use polity_kernel::machine::{ItemReport, Machine, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::tool::{Arguments, ToolCall};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
@@ -13,8 +15,19 @@ use std::sync::Arc;
 
 const TASKS: u32 = 40;
 
+/// A member that proposes every tool that it is offered.
+fn generous(effect: &Effect) -> Answer {
+    let ResponseFormat::Calls(tools) = &effect.request.response_format else { panic!("{effect:?}") };
+    let calls = tools.iter().map(|tool| ToolCall::new(&*tool.name, &Arguments::new())).collect();
+    let outcome =
+        Outcome::Reply { value: Value::Calls { text: String::new(), calls }, raw: String::new(), repaired: false };
+    let (id, request) = (effect.id, effect.request.clone());
+    Answer { id, request, outcome, usage: Usage::default(), reasoning: None }
+}
+
 /// The items of a whole run; the environment draws a task for each.
 fn play(method: Json, environment: Json) -> Vec<ItemReport> {
+    let proposes = method["proposals"] != json!(0);
     let mut question = TextBuilder::default();
     (0..TASKS).for_each(|i| question.push(&format!("Task {i}")));
     let tables = BTreeMap::from([(
@@ -27,10 +40,11 @@ fn play(method: Json, environment: Json) -> Vec<ItemReport> {
     let tree = Node::from_json(&scenario);
     let assembled = assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default()));
     let Assembled::Evaluation(mut machine) = assembled.unwrap_or_else(|error| panic!("{error}")) else { panic!() };
-    let mut items = Vec::new();
+    let (mut items, mut ready) = (Vec::new(), Vec::new());
     loop {
-        let step = machine.poll(Vec::new()).unwrap();
-        assert!(step.start.is_empty(), "no model is asked");
+        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
+        assert!(proposes || step.start.is_empty(), "no model is asked");
+        ready.extend(step.start.iter().map(generous));
         match step.then {
             Then::Round(report) => items.extend(report.items),
             Then::Done(_) => return items,
@@ -74,4 +88,12 @@ fn monte_carlo_tree_search_finds_plans_but_seldom_the_cheapest_with_as_many_node
 fn a_search_that_may_expand_too_little_finds_nothing_and_says_so() {
     let items = play(search("a-star", 1), json!("api-plans"));
     assert!(items.iter().all(|item| item.correct == Some(false) && item.measured[0] == Some(1.0)), "{items:?}");
+}
+
+#[test]
+fn a_member_that_proposes_every_call_leads_to_the_same_plans() {
+    let all = play(search("a-star", 100_000), json!("api-plans"));
+    let proposed = play(json!({"kind": "toolchain", "proposals": 2}), json!("api-plans"));
+    assert_eq!(sums(&proposed), sums(&all));
+    assert!(proposed.iter().all(|item| item.asks > 0));
 }

@@ -47,8 +47,7 @@ impl AskingToolkit for AskHuman {
             "type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"],
             "additionalProperties": false,
         });
-        let doc =
-            "Asks the person for whom you work, and returns the answer. Ask only what you cannot find out yourself.";
+        let doc = "Asks the person you work for, and returns the answer. Ask only what you cannot find out yourself.";
         vec![ToolSpec::new("ask_human", doc, &arguments, EffectClass::Reads)]
     }
 

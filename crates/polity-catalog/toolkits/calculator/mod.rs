@@ -1,12 +1,10 @@
 //! A calculator. See README.md.
 
-mod expression;
-
 use crate::arguments::text;
-use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 use polity_kernel::scenario::Inputs;
 use polity_kernel::tool::{Arguments, EffectClass, PureToolkit, ToolOutput, ToolSpec};
+use polity_kernel::{Invalid, expression};
 use serde_json::json;
 
 /// Adds the leaf.

@@ -1,4 +1,4 @@
-//! Other agents to whom work can be delegated. See README.md.
+//! Other agents that take on work. See README.md.
 
 use crate::arguments::text;
 use polity_kernel::Invalid;
@@ -15,7 +15,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.asking_toolkit::<Delegate>(files);
 }
 
-/// The agents to whom work can be delegated.
+/// The agents that take on work.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -37,7 +37,7 @@ pub struct Agent {
     settings: Settings,
 }
 
-/// The agents to whom work can be delegated, with their models.
+/// The agents that take on work, with their models.
 pub struct Delegate {
     agents: BTreeMap<String, (Agent, String)>,
 }

@@ -139,6 +139,10 @@ pub struct Answering {
     /// the scenario, else 1h, and five tries before the first answer). Then the run stops and can be resumed.
     #[arg(long, value_name = "TIME", env = "POLITY_PATIENCE", value_parser = span)]
     pub patience: Option<Duration>,
+    /// Let the scenario's tools start programs (MCP servers) and ask the hosts that they list. Without it such a scenario is refused, and
+    /// the error says what it would start or ask.
+    #[arg(long)]
+    pub allow_tools: bool,
     /// How long a stopping run (Ctrl-C, --max-time, ctl stop) waits for requests in flight (default: 30s). Requests still in flight after
     /// that are counted at their maximum cost.
     #[arg(long, value_name = "TIME", env = "POLITY_GRACE", value_parser = span)]

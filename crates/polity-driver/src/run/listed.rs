@@ -10,7 +10,7 @@ use polity_kernel::tool::{Arguments, Listed, OutsideToolkit, ToolSpec};
 use polity_kernel::tree::{Node, TreeError};
 use polity_mcp::client::{Limits, McpServer, Params};
 use polity_models::models::ProviderError;
-use polity_models::toolkits::{Calling, Toolkit};
+use polity_models::toolkits::{Calling, Place, Toolkit, Toolkits};
 use polity_store::DriveError;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -66,6 +66,13 @@ impl Toolkit for Server {
         Ok(())
     }
 
+    fn needs_consent(&self) -> Option<String> {
+        Some(match (&self.params.command, &self.params.url) {
+            (Some(command), _) => format!("start the program `{}`", command.join(" ")),
+            (None, url) => format!("connect to {}", url.as_deref().unwrap_or_default()),
+        })
+    }
+
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a Arguments, state: &'a str) -> Calling<'a> {
         Box::pin(async move {
             let connect = || async { McpServer::connect(self.params.clone(), Limits::default(), None).await };
@@ -93,12 +100,25 @@ pub(super) fn toolkits(prepared: &Prepared, scenario: &Scenario) -> Result<Named
 }
 
 impl Engine<'_> {
+    /// Refuses toolkits that do what a scenario may do only if its user allows it. Scenarios are shared, and it must be safe to run one
+    /// without reading it first.
+    pub(super) fn check_consent(&self, toolkits: &Toolkits) -> Result<(), DriveError> {
+        match toolkits.need_consent().first() {
+            Some((name, what)) if !self.outside.allow_tools => Err(DriveError::Input(format!(
+                "the scenario's toolkit `{name}` would {what}. A scenario may not do that by itself; if you trust it: \
+                 --allow-tools"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Asks the servers of a scenario for their tools, unless they are known.
     pub(super) fn with_listed<'a>(
         &self,
         prepared: &'a Prepared,
         scenario: &Scenario,
     ) -> Result<Cow<'a, Prepared>, DriveError> {
+        self.check_consent(&Toolkits::of(&[], &Place::default())?.and(toolkits(prepared, scenario)?))?;
         let mut prepared = Cow::Borrowed(prepared);
         for (name, params) in servers(&scenario.tools)? {
             if prepared.inputs.tools.contains_key(&name) {

@@ -31,6 +31,9 @@ impl Engine<'_> {
         }
         let place = Place { folder: folder.map(|folder| folder.join(FILES)), inputs: prepared.inputs.clone() };
         let toolkits = Toolkits::of(&scenario.tools, &place)?.and(super::listed::toolkits(prepared, scenario)?);
+        if folder.is_some() {
+            self.check_consent(&toolkits)?;
+        }
         Ok(Engine { providers: Arc::new(engine.providers.behind(Arc::new(toolkits))), ..engine })
     }
 

@@ -39,6 +39,8 @@ pub struct Outside {
     pub batch: Option<bool>,
     /// Wait before a batch is first polled, ten seconds by default; it grows to thirty times that.
     pub batch_pause: Option<Duration>,
+    /// Whether the scenario's tools may start programs and ask the hosts that it lists.
+    pub allow_tools: bool,
     /// Where errors are reported to people.
     pub notes: Notes,
     /// Where spans of requests are sent, if anywhere.

@@ -691,6 +691,11 @@ fn leaves(
     for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
+    // Teams keep the toolbox.
+    if !toolbox.is_empty() && Arc::strong_count(&toolbox) == 1 {
+        let message = "no agent of this society can call tools; only teams can (`policy: {kind: team}`)";
+        return Err(wrong("tools", tree.get("tools"), tree, message, Some("leave it out")));
+    }
     let of_world = interface.columns.len();
     let interface = interface_of(&*worlds[0], &policies);
     let mut measures = Vec::new();

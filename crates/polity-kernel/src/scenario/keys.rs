@@ -86,7 +86,7 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(schema_with = "kinds::environment")]
     pub environment: Option<Node>,
-    /// The tools that members of the team and minds may call: a list of `{kind: ...}` or names alone.
+    /// The tools that members of teams may call: a list of `{kind: ...}` or names alone.
     #[serde(default)]
     #[schemars(schema_with = "kinds::tools")]
     pub tools: Vec<Node>,

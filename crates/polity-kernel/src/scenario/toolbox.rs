@@ -74,7 +74,14 @@ pub(super) fn open(scenario: &Scenario, registry: &Registry, inputs: &Inputs) ->
                 let message = format!("`{}` has no tool `{unknown}`{near} (it has {})", kind.name, known.join(", "));
                 return Err(blame("only", message));
             }
+            if only.is_empty() {
+                return Err(blame("only", "name at least one tool, or leave the toolkit out".into()));
+            }
             tools.retain(|tool| only.iter().any(|name| *name == *tool.name));
+        }
+        // A session that is named like the kind belongs to this entry; any other is shared by the toolkits that name it.
+        for tool in tools.iter_mut().filter(|tool| tool.session.as_deref() == Some(kind.name.as_str())) {
+            tool.session = Some(name.as_str().into());
         }
         let prefix = keys.name.as_ref().map_or(String::new(), |name| format!("{name}_"));
         let most = bytes(keys.result_tokens.unwrap_or(RESULT_TOKENS));

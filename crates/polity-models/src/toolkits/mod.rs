@@ -56,6 +56,12 @@ impl Toolkits {
         self
     }
 
+    /// Returns what toolkits would do that a scenario may do only if its user allows it, each with its name.
+    #[must_use]
+    pub fn need_consent(&self) -> Vec<(&str, String)> {
+        self.all.iter().filter_map(|(name, toolkit)| Some((name.as_str(), toolkit.needs_consent()?))).collect()
+    }
+
     fn toolkit(&self, target: &str) -> Result<&dyn Toolkit, String> {
         let name = target.split_once('/').map_or("", |(_, name)| name);
         let found = self.all.get(name).map(Arc::as_ref);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// What toolkits of a scenario are opened with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Place {
     /// Where the run keeps files of its toolkits; `None` outside of a run, where no call is made.
     pub folder: Option<PathBuf>,
@@ -32,17 +32,29 @@ type Opening = Box<dyn Fn() -> Result<Arc<dyn Toolkit>, String> + Send + Sync>;
 /// A toolkit that is opened when it is first called.
 pub(super) struct Lazy {
     tools: Vec<ToolSpec>,
+    consent: Option<String>,
     checks: fn() -> Result<(), String>,
     opening: Opening,
     open: OnceLock<Result<Arc<dyn Toolkit>, String>>,
 }
 
 impl Lazy {
+    /// A toolkit that asks nobody.
     fn new(
         tools: Vec<ToolSpec>,
         opening: impl Fn() -> Result<Arc<dyn Toolkit>, String> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Lazy { tools, checks: || Ok(()), opening: Box::new(opening), open: OnceLock::new() })
+        Arc::new(Lazy::of(tools, Vec::new(), opening))
+    }
+
+    /// The same for a toolkit that asks hosts.
+    fn of(
+        tools: Vec<ToolSpec>,
+        hosts: Vec<String>,
+        opening: impl Fn() -> Result<Arc<dyn Toolkit>, String> + Send + Sync + 'static,
+    ) -> Self {
+        let consent = (!hosts.is_empty()).then(|| format!("ask the hosts {}", hosts.join(", ")));
+        Lazy { tools, consent, checks: || Ok(()), opening: Box::new(opening), open: OnceLock::new() }
     }
 
     fn toolkit(&self) -> Result<&Arc<dyn Toolkit>, String> {
@@ -57,6 +69,10 @@ impl Toolkit for Lazy {
 
     fn check(&self) -> Result<(), String> {
         (self.checks)()
+    }
+
+    fn needs_consent(&self) -> Option<String> {
+        self.consent.clone()
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a Arguments, state: &'a str) -> Calling<'a> {
@@ -90,11 +106,13 @@ pub(super) fn all(tools: &[Node], place: &Place) -> Result<BTreeMap<String, Arc<
             }
             kind if kind == Browse::NAME => {
                 let (params, specs): (BrowseParams, _) = declared::<Browse>(&entry, &path)?;
-                Lazy::new(specs, move || browse(&params, &name, &place))
+                Arc::new(Lazy::of(specs, params.hosts.clone(), move || browse(&params, &name, &place)))
             }
             kind if kind == Http::NAME => {
                 let (params, specs): (HttpParams, _) = declared::<Http>(&entry, &path)?;
-                Lazy::new(specs, move || Ok(Arc::new(Http::open(&params).map_err(said)?)))
+                Arc::new(Lazy::of(specs, params.hosts.clone(), move || {
+                    Ok(Arc::new(Http::open(&params).map_err(said)?))
+                }))
             }
             // A toolkit of the catalogue.
             _ => continue,
@@ -143,10 +161,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 fn sql(params: &SqlParams, name: &str, place: &Place) -> Result<Arc<dyn Toolkit>, String> {
     let folder = folder(place, name)?;
     let named = params.file.to_string_lossy().into_owned();
-    let bytes =
-        place.inputs.bytes.get(&named).ok_or_else(|| {
-            format!("`{named}` is no database: its name should end in `.db`, `.sqlite` or `.sqlite3`")
-        })?;
+    let bytes = place.inputs.bytes.get(&named).ok_or_else(|| format!("the file `{named}` was not read"))?;
     let file = folder.join("start.db");
     write(&file, bytes)?;
     let params = SqlParams { file, ..params.clone() };
@@ -207,5 +222,5 @@ fn workspace(starts: Vec<WorkspaceParams>, sandboxed: bool, place: Place) -> Res
         Node::built(polity_kernel::tree::Value::Null).blame("tools", Invalid { key: String::new(), message })
     })?;
     let checks = if sandboxed { || python::Python::standard().check() } else { || Ok(()) };
-    Ok(Arc::new(Lazy { tools: specs, checks, opening: Box::new(opening), open: OnceLock::new() }))
+    Ok(Arc::new(Lazy { checks, ..Lazy::of(specs, Vec::new(), opening) }))
 }

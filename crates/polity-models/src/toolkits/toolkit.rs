@@ -18,6 +18,10 @@ pub trait Toolkit: Send + Sync {
     /// # Errors
     /// What is missing.
     fn check(&self) -> Result<(), String>;
+    /// What it would do that a scenario may do only if its user allows it: start a program, ask hosts. In words after "it would".
+    fn needs_consent(&self) -> Option<String> {
+        None
+    }
     /// Calls a tool. `arguments` fit its schema. `state` is the state of the session that the last call left, empty at first, and always
     /// empty for tools without a session. A call on an older state works on that older state.
     ///

@@ -1,6 +1,6 @@
 //! Think, act, observe: a member calls tools and sees their results, step by step.
 
-use super::{NO_ANSWER, persona};
+use super::NO_ANSWER;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{Brief, TeamContext};
 use polity_kernel::policy::Fault;
@@ -59,31 +59,9 @@ impl Course {
         }
         messages
     }
-
-    /// Returns all results, in order.
-    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.steps.iter().flat_map(|step| &step.results)
-    }
-
-    /// Returns the results as evidence for another member.
-    #[must_use]
-    pub fn evidence(&self) -> Vec<Part> {
-        self.results().cloned().map(Part::Result).collect()
-    }
 }
 
-/// Builds the opening of a conversation in which a member acts: its persona, the question, what others said, and the instruction.
-#[must_use]
-pub fn opening(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Vec<ChatMessage> {
-    let mut messages = persona(context, member);
-    let mut parts = vec![Part::Text(context.item.question.clone())];
-    parts.extend_from_slice(shown);
-    parts.push(Part::Text(instruction.trim_end().to_owned()));
-    messages.push(ChatMessage { role: Role::User, parts });
-    messages
-}
-
-/// A member takes one step after an opening. `may`: the tools that it is offered now; see [`offers`].
+/// A member takes one step after the opening of a conversation ([`super::talk`]). `may`: the tools that it is offered now; see [`offers`].
 ///
 /// # Errors
 /// A fault of the environment.
@@ -115,6 +93,15 @@ pub async fn step(
     let (calls, results) = context.call(member, calls).await?;
     course.steps.push(Step { thought, calls, results });
     Ok(Acted::Called)
+}
+
+/// Records the calls of the last step and their results, as acts of these kinds.
+pub fn record(context: &mut TeamContext<'_>, member: usize, course: &Course, [call_kind, result_kind]: [u16; 2]) {
+    let Some(step) = course.steps.last() else { return };
+    for (call, result) in step.calls.iter().zip(&step.results) {
+        context.record(member, call_kind, format!("{} {}", call.tool, call.arguments));
+        context.record(member, result_kind, result.text.clone());
+    }
 }
 
 fn nothing(context: &mut TeamContext<'_>, member: usize, why: &str) -> Acted {

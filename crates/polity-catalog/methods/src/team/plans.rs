@@ -1,6 +1,6 @@
 //! Search over calls of tools: a tree whose nodes are states of the episode and of the tools, and whose edges are calls.
 
-use super::act;
+use super::talk;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{Brief, TeamContext, ToolMark};
 use polity_kernel::policy::Fault;
@@ -207,7 +207,7 @@ async fn proposed(
     let tools = ResponseFormat::Calls(context.tools(member)?.into());
     let so_far: Vec<String> = made.iter().map(|call| format!("{}({})", call.tool, call.arguments)).collect();
     let shown = if so_far.is_empty() { "none".to_owned() } else { so_far.join("; ") };
-    let mut messages: Vec<ChatMessage> = act::opening(context, member, &[], PROPOSE);
+    let mut messages: Vec<ChatMessage> = talk(context, member, &[], PROPOSE);
     messages.push(ChatMessage { role: Role::User, parts: vec![Part::Text(format!("Calls so far: {shown}."))] });
     let brief = Brief::new(member, messages, tools).task(Task::Solve);
     let briefs = (0..replies).map(|k| brief.clone().sample(k)).collect();

@@ -78,6 +78,13 @@ impl OutsideToolkit for Sql {
     type Params = SqlParams;
 
     fn tools(params: SqlParams, _: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid> {
+        let extension = params.file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let known = ["db", "sqlite", "sqlite3"].contains(&extension.to_ascii_lowercase().as_str());
+        Invalid::unless(
+            known,
+            "file",
+            "must name a SQLite database: a file that ends in `.db`, `.sqlite` or `.sqlite3`",
+        )?;
         Ok(specs(params.write))
     }
 }

@@ -8,7 +8,7 @@
 //! operand = number | constant | function "(" sum { "," sum } ")" | "(" sum ")"
 //! ```
 
-use polity_kernel::tree::nearest;
+use crate::tree::nearest;
 use std::fmt;
 
 /// Maximum nesting of parentheses, signs and powers.
@@ -65,6 +65,7 @@ pub fn value(text: &str) -> Result<f64, Wrong> {
 }
 
 /// Writes a value with at most 15 significant digits, which hides the rounding of binary fractions. Whole numbers are exact.
+#[must_use]
 pub fn shown(value: f64) -> String {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
