@@ -1,14 +1,17 @@
 //! Societies from JSON, driven by hand: the leaves under test make no calls, so one poll without answers is a round.
 #![allow(dead_code, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
-use polity_kernel::population::{Column, Table};
+use polity_kernel::ask::{self, Answer, Effect, Usage};
+use polity_kernel::evaluation::Evaluation;
+use polity_kernel::machine::{ItemReport, Machine, Outcome, RoundReport, Then};
+use polity_kernel::population::{Column, Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::society::Society;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -103,5 +106,59 @@ pub fn refused(scenario: &Value) -> String {
     match open(scenario, &Inputs::default(), 1) {
         Ok(_) => panic!("it was accepted: {scenario}"),
         Err(error) => error.to_string(),
+    }
+}
+
+/// Assembles an evaluation whose items, the file `items`, are these questions with their answers.
+pub fn evaluation(scenario: &Value, rows: &[(String, String)]) -> Box<Evaluation> {
+    let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
+    for (asked, right) in rows {
+        question.push(asked);
+        answer.push(right);
+    }
+    let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
+    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
+    let inputs = Inputs { tables, ..Inputs::default() };
+    let tree = Node::from_json(scenario);
+    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
+        Assembled::Evaluation(evaluation) => evaluation,
+        Assembled::Society(_) => panic!("an evaluation was asked for"),
+    }
+}
+
+/// Runs an evaluation to its end against a scripted model: its items, its digest, and the number of questions. `break_at`: snapshot and
+/// continue in a new machine after that round.
+pub fn play_evaluation(
+    scenario: &Value,
+    rows: &[(String, String)],
+    model: impl Fn(&Effect) -> ask::Value,
+    break_at: Option<u32>,
+) -> (Vec<ItemReport>, String, u64) {
+    let answer = |effect: &Effect| Answer {
+        id: effect.id,
+        request: effect.request.clone(),
+        outcome: ask::Outcome::Reply { value: model(effect), raw: String::new(), repaired: false },
+        usage: Usage::default(),
+        reasoning: None,
+    };
+    let mut machine = evaluation(scenario, rows);
+    let (mut ready, mut items, mut asked): (Vec<Answer>, Vec<ItemReport>, u64) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
+        asked += step.start.len() as u64;
+        ready.extend(step.start.iter().map(answer));
+        match step.then {
+            Then::Round(report) => {
+                items.extend(report.items);
+                if break_at == Some(report.round) {
+                    let saved = machine.snapshot().unwrap();
+                    machine = evaluation(scenario, rows);
+                    machine.restore(&saved).unwrap();
+                    ready = machine.open_effects().iter().map(answer).collect();
+                }
+            }
+            Then::Done(outcome) => return (items, outcome.digest.to_string(), asked),
+            Then::More | Then::Wait => {}
+        }
     }
 }

@@ -1,16 +1,12 @@
 //! Tests of tools for methods and agents, against a scripted model that reads their results.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use crate::testing::{open, registry};
+use crate::testing::{open, play_evaluation};
 use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Usage, Value};
 use polity_kernel::machine::{ItemReport, Machine, Then};
-use polity_kernel::population::{Table, TextBuilder};
-use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::scenario::Inputs;
 use polity_kernel::tool::ToolCall;
-use polity_kernel::transport::InMemory;
-use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Questions about a shop, with the right answers: pieces of the goods in the table.
@@ -25,22 +21,6 @@ fn questions() -> Vec<(String, String)> {
         }
     }
     all
-}
-
-fn evaluation(scenario: &Json) -> Box<polity_kernel::evaluation::Evaluation> {
-    let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
-    for (asked, right) in questions() {
-        question.push(&asked);
-        answer.push(&right);
-    }
-    let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
-    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
-    let inputs = Inputs { tables, ..Inputs::default() };
-    let tree = Node::from_json(scenario);
-    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
-        Assembled::Evaluation(evaluation) => evaluation,
-        Assembled::Society(_) => panic!("an evaluation was asked for"),
-    }
 }
 
 fn tools(environment: Json) -> Json {
@@ -92,28 +72,9 @@ fn answer(effect: &Effect, value: Value) -> Answer {
     Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default(), reasoning: None }
 }
 
-/// Runs an evaluation to its end; `break_at`: snapshot and continue in a new machine after that many rounds.
+/// Runs an evaluation of the questions to its end.
 fn play(scenario: &Json, model: fn(&Effect) -> Value, break_at: Option<u32>) -> (Vec<ItemReport>, String, u64) {
-    let mut machine = evaluation(scenario);
-    let (mut ready, mut items, mut asked): (Vec<Answer>, Vec<ItemReport>, u64) = (Vec::new(), Vec::new(), 0);
-    loop {
-        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
-        asked += step.start.len() as u64;
-        ready.extend(step.start.iter().map(|effect| answer(effect, model(effect))));
-        match step.then {
-            Then::Round(report) => {
-                items.extend(report.items);
-                if break_at == Some(report.round) {
-                    let saved = machine.snapshot().unwrap();
-                    machine = evaluation(scenario);
-                    machine.restore(&saved).unwrap();
-                    ready = machine.open_effects().iter().map(|effect| answer(effect, model(effect))).collect();
-                }
-            }
-            Then::Done(outcome) => return (items, outcome.digest.to_string(), asked),
-            Then::More | Then::Wait => {}
-        }
-    }
+    play_evaluation(scenario, &questions(), model, break_at)
 }
 
 #[test]

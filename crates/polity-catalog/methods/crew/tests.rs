@@ -1,33 +1,11 @@
 //! A crew against a scripted model: who is offered and shown what.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use crate::testing::registry;
-use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Usage, Value};
-use polity_kernel::machine::{ItemReport, Machine, Then};
-use polity_kernel::population::{Table, TextBuilder};
-use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use crate::testing::{evaluation, play_evaluation};
+use polity_kernel::ask::{Effect, Part, ResponseFormat, Value};
+use polity_kernel::machine::ItemReport;
 use polity_kernel::tool::ToolCall;
-use polity_kernel::transport::InMemory;
-use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-fn evaluation(scenario: &Json) -> Box<polity_kernel::evaluation::Evaluation> {
-    let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
-    for i in 1..=4 {
-        question.push(&format!("What is the price of {i} lamps?"));
-        answer.push(&(42 * i).to_string());
-    }
-    let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
-    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
-    let inputs = Inputs { tables, ..Inputs::default() };
-    let tree = Node::from_json(scenario);
-    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
-        Assembled::Evaluation(evaluation) => evaluation,
-        Assembled::Society(_) => panic!("an evaluation was asked for"),
-    }
-}
 
 fn scenario(method: Json) -> Json {
     json!({"rounds": 20, "model": "test/scripted", "method": method, "tools": ["calculator"],
@@ -67,33 +45,14 @@ fn crew(effect: &Effect) -> Value {
     }
 }
 
-fn play(scenario: &Json, model: fn(&Effect) -> Value, break_at: Option<u32>) -> (Vec<ItemReport>, String) {
-    let mut machine = evaluation(scenario);
-    let (mut ready, mut items): (Vec<Answer>, Vec<ItemReport>) = (Vec::new(), Vec::new());
-    let answer = |effect: &Effect| Answer {
-        id: effect.id,
-        request: effect.request.clone(),
-        outcome: Outcome::Reply { value: model(effect), raw: String::new(), repaired: false },
-        usage: Usage::default(),
-        reasoning: None,
-    };
-    loop {
-        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
-        ready.extend(step.start.iter().map(answer));
-        match step.then {
-            Then::Round(report) => {
-                items.extend(report.items);
-                if break_at == Some(report.round) {
-                    let saved = machine.snapshot().unwrap();
-                    machine = evaluation(scenario);
-                    machine.restore(&saved).unwrap();
-                    ready = machine.open_effects().iter().map(answer).collect();
-                }
-            }
-            Then::Done(outcome) => return (items, outcome.digest.to_string()),
-            Then::More | Then::Wait => {}
-        }
-    }
+/// Prices of one to four lamps.
+fn questions() -> Vec<(String, String)> {
+    (1..=4).map(|i| (format!("What is the price of {i} lamps?"), (42 * i).to_string())).collect()
+}
+
+fn play(scenario: &Json, model: impl Fn(&Effect) -> Value, break_at: Option<u32>) -> (Vec<ItemReport>, String) {
+    let (items, digest, _) = play_evaluation(scenario, &questions(), model, break_at);
+    (items, digest)
 }
 
 #[test]
@@ -149,22 +108,7 @@ fn tasks_name_members_and_what_to_do() {
     let (items, _) = play(&scenario(json!({"kind": "crew", "tasks": tasks})), said, None);
     assert_eq!(items.iter().filter(|item| item.correct == Some(true)).count(), 1);
     let wrong = scenario(json!({"kind": "crew", "tasks": [{"member": 2, "task": "x"}]}));
-    let error = assemble(&Node::from_json(&wrong), &registry(), &inputs(), 1, Box::new(InMemory::default())).err();
-    let error = error.unwrap().to_string();
+    let opened = std::panic::catch_unwind(|| evaluation(&wrong, &questions())).err().unwrap();
+    let error = opened.downcast_ref::<String>().unwrap();
     assert!(error.contains("there is no member 2"), "{error}");
-}
-
-fn inputs() -> Inputs {
-    let mut question = TextBuilder::default();
-    question.push("1?");
-    let columns = vec![
-        ("question".to_string(), question.finish()),
-        ("answer".to_string(), {
-            let mut answer = TextBuilder::default();
-            answer.push("1");
-            answer.finish()
-        }),
-    ];
-    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
-    Inputs { tables, ..Inputs::default() }
 }

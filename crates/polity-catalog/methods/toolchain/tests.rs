@@ -1,56 +1,30 @@
-//! Searches for plans, against the environment's own count of the least cost. No model is asked.
+//! Searches for plans, against the environment's own count of the least cost.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use crate::testing::registry;
-use polity_kernel::ask::{Answer, Effect, Outcome, ResponseFormat, Usage, Value};
-use polity_kernel::machine::{ItemReport, Machine, Then};
-use polity_kernel::population::{Table, TextBuilder};
-use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use crate::testing::play_evaluation;
+use polity_kernel::ask::{Effect, ResponseFormat, Value};
+use polity_kernel::machine::ItemReport;
 use polity_kernel::tool::{Arguments, ToolCall};
-use polity_kernel::transport::InMemory;
-use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const TASKS: u32 = 40;
 
 /// A member that proposes every tool that it is offered.
-fn generous(effect: &Effect) -> Answer {
+fn generous(effect: &Effect) -> Value {
     let ResponseFormat::Calls(tools) = &effect.request.response_format else { panic!("{effect:?}") };
     let calls = tools.iter().map(|tool| ToolCall::new(&*tool.name, &Arguments::new())).collect();
-    let outcome =
-        Outcome::Reply { value: Value::Calls { text: String::new(), calls }, raw: String::new(), repaired: false };
-    let (id, request) = (effect.id, effect.request.clone());
-    Answer { id, request, outcome, usage: Usage::default(), reasoning: None }
+    Value::Calls { text: String::new(), calls }
 }
 
 /// The items of a whole run; the environment draws a task for each.
 fn play(method: Json, environment: Json) -> Vec<ItemReport> {
     let proposes = method["proposals"] != json!(0);
-    let mut question = TextBuilder::default();
-    (0..TASKS).for_each(|i| question.push(&format!("Task {i}")));
-    let tables = BTreeMap::from([(
-        "items".to_string(),
-        Arc::new(Table::new(vec![("question".to_string(), question.finish())]).unwrap()),
-    )]);
-    let scenario = json!({"rounds": 1, "agents": 1, "model": "test/nobody", "method": method, "environment": environment,
+    let rows: Vec<(String, String)> = (0..TASKS).map(|i| (format!("Task {i}"), String::new())).collect();
+    let scenario = json!({"rounds": 1, "agents": 1, "model": "test/generous", "method": method, "environment": environment,
         "items": {"file": "items"}});
-    let inputs = Inputs { tables, ..Inputs::default() };
-    let tree = Node::from_json(&scenario);
-    let assembled = assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default()));
-    let Assembled::Evaluation(mut machine) = assembled.unwrap_or_else(|error| panic!("{error}")) else { panic!() };
-    let (mut items, mut ready) = (Vec::new(), Vec::new());
-    loop {
-        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
-        assert!(proposes || step.start.is_empty(), "no model is asked");
-        ready.extend(step.start.iter().map(generous));
-        match step.then {
-            Then::Round(report) => items.extend(report.items),
-            Then::Done(_) => return items,
-            Then::More | Then::Wait => {}
-        }
-    }
+    let (items, _, asked) = play_evaluation(&scenario, &rows, generous, None);
+    assert!(proposes || asked == 0, "no model is asked");
+    items
 }
 
 fn search(search: &str, nodes: u32) -> Json {
