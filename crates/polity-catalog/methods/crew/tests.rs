@@ -69,8 +69,9 @@ fn members_work_in_order_with_their_own_tools_and_the_results_before_them() {
 fn under_the_placebo_results_have_their_shape_and_no_information() {
     let seen = |effect: &Effect| {
         let parts = effect.request.messages.iter().flat_map(|message| &message.parts);
-        let result =
-            parts.filter_map(|part| if let Part::Result(result) = part { Some(&*result.text) } else { None }).last();
+        let result = parts
+            .filter_map(|part| if let Part::Result(result) = part { Some(&*result.text) } else { None })
+            .next_back();
         if let Some(result) = result {
             assert!(!result.is_empty() && result.chars().all(|c| c == '0'), "{result}");
         }
