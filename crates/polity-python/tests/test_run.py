@@ -145,7 +145,14 @@ def test_reports_and_notebooks(guess):
 
 def test_leaves_are_listed():
     leaves = polity.list_leaves().to_polars()
-    assert set(leaves["kind"]) == {"worlds", "environments", "policies", "methods", "metrics"}
+    assert set(leaves["kind"]) == {
+        "environments",
+        "methods",
+        "metrics",
+        "policies",
+        "toolkits",
+        "worlds",
+    }
     assert "debate" in polity.list_leaves("methods").to_polars()["name"].to_list()
     assert json.loads(leaves["parameters"][0])["type"] == "object"
     with pytest.raises(polity.InputError, match="there is no kind `world`"):
