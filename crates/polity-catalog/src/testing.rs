@@ -109,7 +109,8 @@ pub fn refused(scenario: &Value) -> String {
     }
 }
 
-/// Assembles an evaluation whose items, the file `items`, are these questions with their answers.
+/// Assembles an evaluation whose items, the file `items`, are these questions with their answers. Its checker file, if it names `check.py`,
+/// is empty; the scripted model answers for it.
 pub fn evaluation(scenario: &Value, rows: &[(String, String)]) -> Box<Evaluation> {
     let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
     for (asked, right) in rows {
@@ -118,7 +119,8 @@ pub fn evaluation(scenario: &Value, rows: &[(String, String)]) -> Box<Evaluation
     }
     let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
     let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
-    let inputs = Inputs { tables, ..Inputs::default() };
+    let texts = BTreeMap::from([("check.py".to_string(), "".into())]);
+    let inputs = Inputs { tables, texts, ..Inputs::default() };
     let tree = Node::from_json(scenario);
     match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
         Assembled::Evaluation(evaluation) => evaluation,

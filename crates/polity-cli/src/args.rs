@@ -109,6 +109,9 @@ pub enum Systems {
         /// Also break every mechanism in the ways that the systems name. Their claims must not hold then.
         #[arg(long)]
         breaks: bool,
+        /// Let scenarios start programs (MCP servers) and ask the hosts that they list.
+        #[arg(long)]
+        allow_tools: bool,
         /// Run nothing: check that every arm can be run, and print the number of runs.
         #[arg(long)]
         dry_run: bool,

@@ -23,13 +23,14 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
-        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, access, common } => {
+        Systems::Check { names, all, quick, breaks, allow_tools, dry_run, out, limits, systems, access, common } => {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => catalogue.entries.iter().collect(),
                 false => with_examples(&catalogue, &names)?,
             };
-            with_engine(&common, &Answering::default(), registry, |engine, _| {
+            let answering = Answering { allow_tools, ..Answering::default() };
+            with_engine(&common, &answering, registry, |engine, _| {
                 let out = folder(engine.disk.as_ref(), out)?;
                 let jobs = limits.limits(&common).jobs.get();
                 let allowed = &access.allowed;

@@ -323,6 +323,9 @@ impl Recorder {
                 Column::MaybeText(items.iter().map(|i| i.extracted.clone()).collect()),
                 Column::MaybeText(items.iter().map(|i| i.note.clone()).collect()),
             ];
+            if evaluation.items().iter().any(|item| item.checker.is_some()) {
+                columns.push(Column::MaybeF64(items.iter().map(|i| i.points).collect()));
+            }
             let value = |item: &ItemReport, q: usize| item.measured.get(q).copied().flatten();
             let quantities = 0..evaluation.quantities().len();
             columns.extend(quantities.map(|q| Column::MaybeF64(items.iter().map(|i| value(i, q)).collect())));

@@ -153,7 +153,12 @@ impl Evaluation {
     /// Returns what it may ask: members and tools.
     #[must_use]
     pub fn models(&self) -> Vec<String> {
-        let scored_by = self.plan.items.iter().any(|item| item.scorer == Scorer::Code).then_some(Ran::PYTHON);
+        let scored_by = self
+            .plan
+            .items
+            .iter()
+            .any(|item| item.scorer == Scorer::Code || item.checker.is_some())
+            .then_some(Ran::PYTHON);
         let tools = self.method.tools().iter().copied().chain(scored_by).map(str::to_owned);
         let judge = self.plan.items.iter().find_map(|item| item.judge.as_deref()).map(str::to_owned);
         let tools = tools.chain(self.plan.toolbox.targets());
@@ -389,6 +394,7 @@ impl Evaluation {
         share("members.correct", right, answers);
         share("teams.agreed", agreed, teams);
         let quantities = self.method.quantities();
+        self.measure_scored(&mut report, quantities, &last);
         for (q, quantity) in quantities.iter().enumerate() {
             let values = || self.measured.iter().skip(q).step_by(quantities.len()).flatten();
             if values().next().is_some() {
@@ -404,6 +410,23 @@ impl Evaluation {
         report.chain = self.chain;
         self.round += 1;
         report
+    }
+
+    /// Takes what checkers measured of the items whose last round this is.
+    fn measure_scored(&mut self, report: &mut RoundReport, quantities: &[Quantity], last: &[Option<u32>]) {
+        for i in (0..last.len()).filter(|i| last[*i] == Some(report.round)) {
+            let score = self.instances[i].verdict.as_ref().map(|(_, score)| score);
+            let measures = score.map(|score| score.measures.clone()).unwrap_or_default();
+            for (name, value) in measures.into_iter().filter(|(_, value)| value.is_finite()) {
+                let Some(place) = quantities.iter().position(|quantity| quantity.name == name) else { continue };
+                report.sum.add(
+                    RowHash::new(Kind::Metric, report.round).word(i as u64).word(place as u64).number(value).finish(),
+                );
+                if let Some(slot) = self.measured_of(i).get_mut(place) {
+                    *slot = Some(value);
+                }
+            }
+        }
     }
 
     /// Reports the verdicts of the items whose last round this is.
@@ -431,6 +454,7 @@ impl Evaluation {
                 extracted: score.extracted,
                 correct: score.correct,
                 note: score.note,
+                points: score.points,
                 rounds: round + 1,
                 asks: instance.asks,
                 measured,
@@ -449,6 +473,14 @@ impl Evaluation {
                 correct += u32::from(right);
             }
             report.metrics.push(("items.correct".into(), f64::from(correct) / f64::from(all)));
+            let points = |(instance, last): (&Instance, &Option<u32>)| {
+                let (_, score) = instance.verdict.as_ref().filter(|_| last.is_some_and(|last| last <= round))?;
+                score.points
+            };
+            let points: Vec<f64> = self.instances.iter().zip(last).filter_map(points).collect();
+            if !points.is_empty() {
+                report.metrics.push(("items.score".into(), points.iter().sum::<f64>() / points.len() as f64));
+            }
         }
     }
 }

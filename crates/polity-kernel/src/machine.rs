@@ -55,6 +55,8 @@ pub struct ItemReport {
     pub correct: Option<bool>,
     /// The output of its tests, if any.
     pub note: Option<String>,
+    /// The score of a checker, from 0 to 1.
+    pub points: Option<f64>,
     /// Rounds the method took.
     pub rounds: u32,
     /// Questions asked.

@@ -29,7 +29,7 @@ use crate::digest::{self, RowHash};
 use crate::environment::{Env, Episode};
 use crate::interface::{Action, Actions};
 pub use crate::items::same_answer;
-use crate::items::{Item, Lookup, Scorer, Tested, in_other_order, judged, recorded_model};
+use crate::items::{CHECK, Checked, Item, Lookup, Scorer, Tested, in_other_order, judged, recorded_model};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::toolbox::{ToolSession, Toolbox};
@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -81,6 +82,10 @@ pub struct Score {
     pub correct: Option<bool>,
     /// The output of its tests or its judge, if any.
     pub note: Option<String>,
+    /// The score of a checker, from 0 to 1.
+    pub points: Option<f64>,
+    /// What a checker measured, by name.
+    pub measures: BTreeMap<String, f64>,
 }
 
 /// The default team of a method, as in its paper.
@@ -196,13 +201,15 @@ pub struct Brief {
     pub task: Task,
     /// Distinguishes samples of one member.
     pub sample: u32,
+    /// The part of the item that is asked for ([`crate::items::ItemPart`]); `None` is the item itself.
+    pub part: Option<String>,
 }
 
 impl Brief {
     /// Makes a question that asks to solve the item, first sample.
     #[must_use]
     pub fn new(member: usize, messages: Vec<ChatMessage>, response_format: ResponseFormat) -> Self {
-        Brief { member, messages, response_format, task: Task::Solve, sample: 0 }
+        Brief { member, messages, response_format, task: Task::Solve, sample: 0, part: None }
     }
 
     /// Sets the kind of work.
@@ -215,6 +222,12 @@ impl Brief {
     #[must_use]
     pub fn sample(self, sample: u32) -> Self {
         Brief { sample, ..self }
+    }
+
+    /// Sets the part of the item that is asked for.
+    #[must_use]
+    pub fn part(self, part: Option<String>) -> Self {
+        Brief { part, ..self }
     }
 }
 
@@ -542,14 +555,14 @@ impl TeamContext<'_> {
         let mut works = Vec::with_capacity(briefs.len());
         let mut questions = Vec::with_capacity(briefs.len());
         for brief in briefs {
-            let (Brief { member, messages, response_format, task, sample }, course) = self.misled(brief);
+            let (Brief { member, messages, response_format, task, sample, part }, course) = self.misled(brief);
             works.push((member, task, response_format.clone(), course));
             let times = match course {
                 Course::Once => 1,
                 Course::Twice => 2,
                 Course::Skipped => continue,
             };
-            let question = self.question(Brief { member, messages, response_format, task, sample });
+            let question = self.question(Brief { member, messages, response_format, task, sample, part });
             questions.extend(std::iter::repeat_n((self.name_of(member as u32), question), times));
         }
         let mut heard = self.ask.ask_all(questions).await.into_iter();
@@ -573,7 +586,7 @@ impl TeamContext<'_> {
     }
 
     /// Makes the question of a brief, with what a simulated or recorded model may know about it.
-    fn question(&self, Brief { member, messages, response_format, task, sample }: Brief) -> Question {
+    fn question(&self, Brief { member, messages, response_format, task, sample, part }: Brief) -> Question {
         let asked = self.team.get(member);
         let task = match task {
             Task::Solve if asked.is_some_and(|asked| asked.adversarial) => Task::Mislead,
@@ -594,7 +607,11 @@ impl TeamContext<'_> {
         if task == Task::Solve && self.placebos.contains(&Placebo::Said) {
             placebo::unsaid(&mut request);
         }
-        let hidden = self.deluded(member, task, &request, self.hidden(member, nth, task, &request));
+        let hidden = match &part {
+            Some(part) => self.item.hidden_part(part, task),
+            None => self.hidden(member, nth, task, &request),
+        };
+        let hidden = self.deluded(member, task, &request, hidden);
         Question::new(request).hidden(hidden).retries(self.retries)
     }
 
@@ -654,10 +671,12 @@ impl TeamContext<'_> {
     /// Scores an answer. Questions for that belong to the method's last round ([`Asker::Scorer`]).
     async fn scored(&mut self, verdict: &Verdict) -> Score {
         if let Some(correct) = self.solved(verdict) {
-            return Score { extracted: verdict.answer.clone(), correct: Some(correct), note: None };
+            return Score { extracted: verdict.answer.clone(), correct: Some(correct), ..Score::default() };
         }
         let Some(answer) = &verdict.answer else {
-            return Score { correct: self.item.gold.as_ref().map(|_| false), ..Score::default() };
+            let checked = self.item.checker.is_some();
+            let correct = (checked || self.item.gold.is_some()).then_some(false);
+            return Score { correct, points: checked.then_some(0.0), ..Score::default() };
         };
         let extracted = self.item.extracted(answer);
         let scorer = self.team.len() as u32 + 1;
@@ -666,15 +685,27 @@ impl TeamContext<'_> {
             let question = Question::new(request).hidden(self.item.hidden(Task::Check));
             let heard = self.ask.ask_for(Asker::Scorer, scorer, question).await;
             return match heard.as_ref().map(judged) {
-                Ok(Some((right, why))) => Score { extracted, correct: Some(right), note: Some(why.into()) },
-                Ok(None) => {
-                    Score { extracted, correct: None, note: Some("the judge said neither right nor wrong".into()) }
+                Ok(Some((right, why))) => {
+                    Score { extracted, correct: Some(right), note: Some(why.into()), ..Score::default() }
                 }
-                Err(why) => Score { extracted, correct: None, note: Some(why.to_string()) },
+                Ok(None) => {
+                    let note = Some("the judge said neither right nor wrong".into());
+                    Score { extracted, note, ..Score::default() }
+                }
+                Err(why) => Score { extracted, note: Some(why.to_string()), ..Score::default() },
+            };
+        }
+        if self.item.checker.is_some() {
+            return match self.checked(Asker::Scorer, scorer, CHECK, &[answer]).await {
+                Ok(Checked { passed, text, score, measures }) => {
+                    let note = Some(text).filter(|text| !text.is_empty());
+                    Score { extracted, correct: Some(passed), note, points: Some(score), measures }
+                }
+                Err(why) => Score { extracted, note: Some(why.to_string()), ..Score::default() },
             };
         }
         let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
-            return Score { extracted, correct: self.item.is_right(answer), note: None };
+            return Score { extracted, correct: self.item.is_right(answer), ..Score::default() };
         };
         let ran = self.test_for(Asker::Scorer, scorer, &program.scored(answer)).await;
         let note = match &ran {
@@ -685,7 +716,7 @@ impl TeamContext<'_> {
             Err(why) => why.to_string(),
         };
         // If the tests could not be run, the answer is neither right nor wrong.
-        Score { extracted, correct: ran.ok().map(|ran| ran.is_right()), note: Some(note) }
+        Score { extracted, correct: ran.ok().map(|ran| ran.is_right()), note: Some(note), ..Score::default() }
     }
 
     /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). The asker is the method ([`Asker::Method`]).
@@ -698,8 +729,33 @@ impl TeamContext<'_> {
         Ok(Ran { ended, status: 0, output: String::new(), errors: String::new() })
     }
 
+    /// Calls a function of the data set's checker file (`items.checker`) with the item's row and these texts, in the sandbox.
+    ///
+    /// # Errors
+    /// The data set has no checker, the function is missing, or it ended without a result.
+    pub async fn run_checker(&mut self, function: &str, texts: &[&str]) -> Result<Checked, AskError> {
+        let checked = self.checked(Asker::Method, self.team.len() as u32, function, texts).await?;
+        if !self.placebos.contains(&Placebo::Run) {
+            return Ok(checked);
+        }
+        Ok(Checked { passed: self.lot().chance(0.5), text: String::new(), ..Checked::default() })
+    }
+
+    async fn checked(&mut self, asker: Asker, actor: u32, function: &str, texts: &[&str]) -> Result<Checked, AskError> {
+        let Some(checker) = self.item.checker.clone() else {
+            let why = "the data set has no checker; name a Python file under `items.checker`";
+            return Err(AskError::Failed(why.into()));
+        };
+        let ran = self.run_for(asker, actor, checker.request(function, texts)).await?;
+        Checked::read(&ran).map_err(AskError::Failed)
+    }
+
     async fn test_for(&mut self, asker: Asker, actor: u32, tested: &Tested) -> Result<Ran, AskError> {
-        let request = Request { purpose: "run".into(), ..Ran::tested(tested) };
+        self.run_for(asker, actor, Ran::tested(tested)).await
+    }
+
+    async fn run_for(&mut self, asker: Asker, actor: u32, request: Request) -> Result<Ran, AskError> {
+        let request = Request { purpose: "run".into(), ..request };
         let value = match self.agent {
             Some(agent) => self.ask.ask(agent, request).await?,
             None => self.ask.ask_for(asker, actor, request).await?,

@@ -290,7 +290,7 @@ fn scored(
         |error: &dyn std::fmt::Display| DriveError::Input(format!("the items of the log cannot be used: {error}"));
     let table = Arc::new(table_from_bytes(Path::new(ITEMS), file.as_bytes()).map_err(|error| unreadable(&error))?);
     let read = |source: &ItemSource| -> Result<BTreeMap<String, Item>, DriveError> {
-        let items = read_items(source, &table, None, 1).map_err(|error| unreadable(&error.message))?;
+        let items = read_items(source, &table, None, None, 1).map_err(|error| unreadable(&error.message))?;
         Ok(questions.iter().map(|question| question.id.clone()).zip(items).collect())
     };
     let mut best: Option<(usize, ItemSource, BTreeMap<String, Item>)> = None;

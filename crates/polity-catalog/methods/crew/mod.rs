@@ -115,7 +115,7 @@ impl Method for Crew {
             let may =
                 if state.replies + 1 < self.steps { act::offers(context, member)? } else { act::answer_only(context) };
             state.replies += 1;
-            match act::step(context, member, &mut state.course, opening, may).await? {
+            match act::step(context, member, &mut state.course, opening, may, None).await? {
                 Acted::Called => act::record(context, member, &state.course, [CALL, RESULT]),
                 Acted::Answered { answer, reasons } => self.finish(context, &mut state, member, answer, reasons),
                 // Without a usable reply the task ends without a result, and the others go on.

@@ -61,7 +61,7 @@ impl Method for React {
         let mut answer = None;
         while context.round() < self.rounds && !is_over(context) {
             let (opening, may) = (talk(context, 0, &[], STEP), act::offers(context, 0)?);
-            let acted = act::step(context, 0, &mut course, opening, may).await?;
+            let acted = act::step(context, 0, &mut course, opening, may, None).await?;
             if acted == Acted::Called {
                 act::record(context, 0, &course, [CALL, RESULT]);
             }

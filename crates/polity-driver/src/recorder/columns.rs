@@ -202,6 +202,9 @@ pub(super) fn of_evaluation(specs: &mut Specs, evaluation: &Evaluation, record: 
         column("extracted", Kind::Text, "what was extracted from the answer and compared").nullable(),
         column("note", Kind::Text, "what its tests reported, if it has tests").nullable(),
     ];
+    if evaluation.items().iter().any(|item| item.checker.is_some()) {
+        columns.push(column("score", Kind::F64, "the score of the checker, from 0 to 1").nullable());
+    }
     let measured = evaluation.quantities().iter();
     columns.extend(measured.map(|quantity| column(quantity.name, Kind::F64, quantity.doc).nullable()));
     let doc = "One row per item with a verdict, in order of the round of the verdict.";

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Format version of the run folder.
-pub const FORMAT: u32 = 12;
+pub const FORMAT: u32 = 13;
 
 /// The build that started a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

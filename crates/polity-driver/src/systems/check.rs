@@ -208,6 +208,14 @@ fn rename(node: &mut Node, new: &dyn Fn(&str) -> String) {
     }
 }
 
+/// Simulated models that have no rates, so that a draw of their parameters is the same model.
+const WITHOUT_RATES: [&str; 2] = ["sim/perfect", "sim/reader"];
+
+/// The name of another draw of a simulated model's parameters.
+fn drawn(name: &str, n: u32) -> String {
+    if WITHOUT_RATES.contains(&name) { name.to_owned() } else { format!("{name}~{n}") }
+}
+
 /// The name of a simulated model with other values of some parameters. They replace values that the name gives itself.
 fn in_region(name: &str, region: &str) -> String {
     let (model, own) = name.split_once('?').unwrap_or((name, ""));
@@ -263,7 +271,7 @@ impl Asked<'_> {
             tree.edit(&path, value).map_err(|error| blame(error.into()))?;
         }
         match look {
-            Look::Draw(n) => rename(&mut tree, &|name| format!("{name}~{n}")),
+            Look::Draw(n) => rename(&mut tree, &|name| drawn(name, n)),
             Look::Region(i) => rename(&mut tree, &|name| in_region(name, REGION[i].1)),
             Look::Plain | Look::Broken(_) => {}
         }

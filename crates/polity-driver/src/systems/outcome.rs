@@ -24,7 +24,7 @@ type Correlation = fn(&[(f64, f64)]) -> Option<f64>;
 pub(super) const RANKED: [(&str, Correlation); 2] = [("spearman.", rank::spearman), ("kendall.", rank::kendall)];
 
 /// Quantities of every run with calls, besides its metrics.
-pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
+pub const QUANTITIES: [&str; 6] = ["accuracy", "score", "calls", "tokens", "cost", "rounds"];
 
 /// A run of a check.
 pub(super) struct BenchRun {
@@ -71,6 +71,9 @@ pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>,
     }
     if let Some(correct) = values.get("items.correct").copied() {
         values.insert("accuracy".into(), correct);
+    }
+    if let Some(score) = values.get("items.score").copied() {
+        values.insert("score".into(), score);
     }
     values.insert("calls".into(), calls as f64 / items);
     values.insert("tokens".into(), (tokens_in + tokens_out) as f64 / items);

@@ -4,12 +4,14 @@
 //! MMLU (Hendrycks et al. 2021).
 
 mod answers;
+mod checker;
 mod code;
 mod read;
 mod recorded;
 mod shape;
 
 pub use answers::{boxed, last_number, same_answer};
+pub use checker::{CHECK, Checked, Checker};
 pub use code::{Program, Tested, program};
 pub use read::read;
 pub(crate) use recorded::in_other_order;
@@ -18,6 +20,7 @@ pub use shape::Shape;
 
 use crate::ask::{ChatMessage, Hidden, Part, PlannedCall, Request, ResponseFormat, Role, Task, Value};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An item of a data set, as a team gets it.
@@ -51,6 +54,27 @@ pub struct Item {
     pub recording: Option<Arc<Recording>>,
     /// Calls of tools that find what the answer needs, in order, if the data set names them; for simulated models, never for a prompt.
     pub plan: Arc<Vec<PlannedCall>>,
+    /// Wrong answers, if the data set names some; for simulated models, never for a prompt.
+    pub wrong: Arc<Vec<String>>,
+    /// What the data set knows of parts of the work, by name; for simulated models, never for a prompt.
+    pub parts: Arc<BTreeMap<String, ItemPart>>,
+    /// The program that decides whether an answer is right, if any.
+    pub checker: Option<Arc<Checker>>,
+}
+
+/// A part of the work on an item that a member may be asked for, such as a plan or one of several files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ItemPart {
+    /// The right text.
+    pub gold: String,
+    /// Wrong ones.
+    pub wrong: Arc<Vec<String>>,
+    /// Difficulty on the scale of the simulated models' skill.
+    pub difficulty: f64,
+    /// Its field of knowledge, if the data set names one.
+    pub topic: Option<String>,
+    /// What must be found or shown first.
+    pub plan: Arc<Vec<PlannedCall>>,
 }
 
 /// How answers to an item are read and compared.
@@ -68,6 +92,8 @@ pub enum Scorer {
     Choice,
     /// A program, by its tests; in the sandbox.
     Code,
+    /// By a Python function `check` (`items.checker`); in the sandbox.
+    Checker,
     /// As a whole, by a model (`items.judge`) that reads it beside the right one, if the data set names that.
     Judge,
 }
@@ -96,7 +122,7 @@ impl Item {
     #[must_use]
     pub fn extracted(&self, answer: &str) -> Option<String> {
         let found = match self.scorer {
-            Scorer::Exact | Scorer::Judge => Some(answer.trim().to_owned()),
+            Scorer::Exact | Scorer::Judge | Scorer::Checker => Some(answer.trim().to_owned()),
             Scorer::Number => last_number(answer),
             Scorer::Math => Some(answers::formula(answer)),
             Scorer::Choice => answers::letter(answer, &self.options),
@@ -109,17 +135,17 @@ impl Item {
     #[must_use]
     pub fn same(&self, a: &str, b: &str) -> bool {
         match self.scorer {
-            Scorer::Exact | Scorer::Judge => same_answer(a, b),
+            Scorer::Exact | Scorer::Judge | Scorer::Checker => same_answer(a, b),
             _ => matches!((self.extracted(a), self.extracted(b)), (Some(a), Some(b)) if same_answer(&a, &b)),
         }
     }
 
-    /// Returns whether an answer is right, if reading it can decide that. `None`: there is no right answer, or only tests or a
+    /// Returns whether an answer is right, if reading it can decide that. `None`: there is no right answer, or only a program or a
     /// judge can decide.
     #[must_use]
     pub fn is_right(&self, answer: &str) -> Option<bool> {
         let gold = self.gold.as_ref()?;
-        (!matches!(self.scorer, Scorer::Code | Scorer::Judge)).then(|| self.same(answer, gold))
+        (!matches!(self.scorer, Scorer::Code | Scorer::Checker | Scorer::Judge)).then(|| self.same(answer, gold))
     }
 
     /// Returns the question to the model that scores an answer, if any. [`judged`] reads its reply.
@@ -143,6 +169,13 @@ impl Item {
             Scorer::Choice if !self.pair => (0..self.options.len()).filter_map(answers::letter_of).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns what a simulated model may know about a part of the work on the item; `None` if the data set does not name it.
+    #[must_use]
+    pub fn hidden_part(&self, part: &str, task: Task) -> Option<Hidden> {
+        let ItemPart { gold, wrong, difficulty, topic, plan } = self.parts.get(part)?.clone();
+        Some(Hidden { gold, difficulty, topic, wrong, task, plan, ..Hidden::default() })
     }
 
     /// Returns what a simulated model may know about a question on the item.
@@ -169,7 +202,7 @@ impl Item {
             (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
             (Task::Test, None) => return None,
             (_, Some(program)) => (gold.clone()?, program.wrong.clone()),
-            (_, None) => (gold.clone()?, Arc::default()),
+            (_, None) => (gold.clone()?, self.wrong.clone()),
         };
         Some(Hidden {
             gold,

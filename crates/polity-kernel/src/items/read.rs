@@ -1,7 +1,7 @@
 //! Reading of items from the rows of a table, in the usual formats of data sets.
 
 use super::answers::{boxed, last_number, letter, letter_of};
-use super::{Item, Recording, Scorer, program};
+use super::{Checker, Item, ItemPart, Recording, Scorer, program};
 use crate::ask::PlannedCall;
 use crate::items::Shape;
 use crate::population::{Population, Table};
@@ -9,6 +9,7 @@ use crate::rng::{Draws, Stream};
 use crate::scenario::ItemSource;
 use crate::tool::{Arguments, ToolCall};
 use crate::tree::Invalid;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Mean and deviation of the number of lines of reference solutions, for the difficulty of programs.
@@ -19,6 +20,7 @@ pub fn read(
     source: &ItemSource,
     table: &Arc<Table>,
     recording: Option<&Arc<Recording>>,
+    checker: Option<&Arc<str>>,
     seed: u64,
 ) -> Result<Vec<Item>, Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
@@ -48,6 +50,8 @@ pub fn read(
         _ => None,
     };
     let plan = named("plan", &source.plan, None)?;
+    let wrong = named("wrong", &source.wrong, None)?;
+    let parts = named("parts", &source.parts, None)?;
     let judge: Option<Arc<str>> = source.judge.as_deref().map(Arc::from);
     let rows = table.rows() as u32;
     let count = source.count.unwrap_or(rows);
@@ -95,11 +99,15 @@ pub fn read(
             topic: topic.map(|c| text(c, row)),
             pair: shape == Shape::Preference,
             options,
-            scorer: source.scorer.unwrap_or(shape.scorer()),
+            scorer: source.scorer.unwrap_or(if checker.is_some() { Scorer::Checker } else { shape.scorer() }),
             program,
             judge: judge.clone(),
             recording: recording.cloned(),
             plan: plan.map(|c| planned(&text(c, row), row)).transpose()?.unwrap_or_default(),
+            wrong: Arc::new(wrong.map_or_else(Vec::new, |c| listed(&text(c, row)))),
+            parts: parts.map(|c| parts_of(&text(c, row), row)).transpose()?.unwrap_or_default(),
+            checker: checker
+                .map(|source| Arc::new(Checker { source: source.clone(), row: row_of_table(table, &all, row) })),
         })
     };
     check_scorer(source)?;
@@ -157,6 +165,10 @@ fn check_scorer(source: &ItemSource) -> Result<(), Invalid> {
                     together";
         return Err(invalid(if source.judge.is_some() { "judge" } else { "scorer" }, what.into()));
     }
+    if source.scorer.is_some_and(|scorer| (scorer == Scorer::Checker) != source.checker.is_some()) {
+        let what = "a `checker` scores answers by itself; leave `scorer` out, or name the file under `checker`";
+        return Err(invalid("scorer", what.into()));
+    }
     if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
         return Err(invalid("scorer", "only items of the shape `humaneval` have tests for scoring programs".into()));
     }
@@ -169,15 +181,64 @@ fn check_scorer(source: &ItemSource) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Reads the plan of an item: a JSON list of `{"tool": ..., "arguments": {...}, "finds": ...}`.
-fn planned(cell: &str, row: u32) -> Result<Arc<Vec<PlannedCall>>, Invalid> {
+/// A step of a plan: a call, or only what must be shown.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Planned {
+    #[serde(default)]
+    tool: String,
+    #[serde(default)]
+    arguments: Arguments,
+    finds: String,
+}
+
+impl Planned {
+    fn call(self) -> PlannedCall {
+        PlannedCall { call: ToolCall::new(self.tool, &self.arguments), finds: self.finds }
+    }
+}
+
+/// Returns the cells of a row as a JSON object.
+fn row_of_table(table: &Table, all: &Population, row: u32) -> String {
+    let cell = |(c, (name, _)): (usize, (&str, _))| {
+        let number = table.number_column(name).ok().and_then(|c| serde_json::Number::from_f64(all.number(c, row)));
+        let text = || serde_json::Value::from(all.cell(c, row).to_string());
+        (name.to_owned(), number.map_or_else(text, serde_json::Value::from))
+    };
+    serde_json::Value::Object(table.columns().enumerate().map(cell).collect()).to_string()
+}
+
+/// Reads the parts of an item: a JSON object of `{"gold", "wrong", "difficulty", "topic", "plan"}` by name.
+fn parts_of(cell: &str, row: u32) -> Result<Arc<BTreeMap<String, ItemPart>>, Invalid> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Planned {
-        tool: String,
-        arguments: Arguments,
-        finds: String,
+    struct Part {
+        gold: String,
+        #[serde(default)]
+        wrong: Vec<String>,
+        #[serde(default)]
+        difficulty: f64,
+        topic: Option<String>,
+        #[serde(default)]
+        plan: Vec<Planned>,
     }
+    if cell.trim().is_empty() {
+        return Ok(Arc::default());
+    }
+    let parts: BTreeMap<String, Part> = serde_json::from_str(cell).map_err(|error| Invalid {
+        key: "parts".into(),
+        message: format!("row {row}: the parts cannot be read: {error}"),
+    })?;
+    let part = |Part { gold, wrong, difficulty, topic, plan }| {
+        let plan = Arc::new(plan.into_iter().map(Planned::call).collect());
+        ItemPart { gold, wrong: Arc::new(wrong), difficulty, topic, plan }
+    };
+    Ok(Arc::new(parts.into_iter().map(|(name, read)| (name, part(read))).collect()))
+}
+
+/// Reads the plan of an item: a JSON list of `{"tool": ..., "arguments": {...}, "finds": ...}`. A step without a tool says what must be
+/// shown.
+fn planned(cell: &str, row: u32) -> Result<Arc<Vec<PlannedCall>>, Invalid> {
     if cell.trim().is_empty() {
         return Ok(Arc::default());
     }
@@ -185,9 +246,7 @@ fn planned(cell: &str, row: u32) -> Result<Arc<Vec<PlannedCall>>, Invalid> {
         key: "plan".into(),
         message: format!("row {row}: the plan cannot be read: {error}"),
     })?;
-    let call =
-        |planned: Planned| PlannedCall { call: ToolCall::new(planned.tool, &planned.arguments), finds: planned.finds };
-    Ok(Arc::new(planned.into_iter().map(call).collect()))
+    Ok(Arc::new(planned.into_iter().map(Planned::call).collect()))
 }
 
 /// Reads a list from a table cell, where it is JSON.

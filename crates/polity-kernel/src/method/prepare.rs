@@ -77,7 +77,7 @@ impl Preparation<'_> {
     }
 
     /// Returns who is asked, and the question.
-    fn question(&self, Brief { member, messages, response_format, task, sample }: Brief) -> (u32, Question) {
+    fn question(&self, Brief { member, messages, response_format, task, sample, .. }: Brief) -> (u32, Question) {
         let asked = self.team.get(member);
         let of_agent = self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES));
         let request = Request {

@@ -362,6 +362,13 @@ pub struct ItemSource {
     /// The column with the calls of tools that find what the answer needs: a JSON list of `{"tool", "arguments", "finds"}`. Simulated
     /// models that read act on it; no prompt contains it.
     pub plan: Option<String>,
+    /// The column with wrong answers that simulated models draw from: a JSON list of texts.
+    pub wrong: Option<String>,
+    /// The column with parts of the work: a JSON object of `{"gold", "wrong", "difficulty", "topic", "plan"}` by name. Simulated models
+    /// that are asked for a part know it from there; no prompt contains it.
+    pub parts: Option<String>,
+    /// A Python file whose function `check(row, answer)` scores answers, in the sandbox, relative to the scenario.
+    pub checker: Option<String>,
     /// A table with answers that models once gave to these items, relative to the scenario. Its models are named `recorded/NAME`.
     pub recorded: Option<String>,
     /// How answers are read and compared. Default: that of the format.
@@ -463,6 +470,8 @@ impl Scenario {
             files.push(FileWish { path: items.file.clone(), key: "items.file".into(), kind: FileKind::Table });
             let recorded = items.recorded.iter().cloned();
             files.extend(recorded.map(|path| FileWish { path, key: "items.recorded".into(), kind: FileKind::Texts }));
+            let checker = items.checker.iter().cloned();
+            files.extend(checker.map(|path| FileWish { path, key: "items.checker".into(), kind: FileKind::Text }));
         }
         let simulated = self.simulated.iter().cloned();
         files.extend(simulated.map(|path| FileWish { path, key: "simulated".into(), kind: FileKind::Text }));

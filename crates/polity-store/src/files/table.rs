@@ -13,7 +13,7 @@ use std::path::Path;
 /// `.csv`, `.tsv`: a header, then rows with the same number of cells; cells are trimmed. A column is numeric if every cell is a number. A
 /// missing value among numbers (an empty cell, NaN, NA, null, an infinity) is an error rather than a guess. Any other column is text.
 ///
-/// `.jsonl`: each line is an object with the keys of the first; values are numbers, texts, or true and false (kept as words).
+/// `.jsonl`: each line is an object with the keys of the first; values are numbers, texts, true and false (kept as words), or lists and objects (kept as JSON).
 ///
 /// # Errors
 /// Names file, line and column: missing file, a folder, more than [`super::MAX_DATA_BYTES`], not UTF-8, unknown extension, no rows,
@@ -299,15 +299,11 @@ fn put(column: &mut Filling, value: &Value) -> Result<(), String> {
         |what: &str, others: &str| Err(format!("{what} among {others}; write all values of a column in the same way"));
     match (column, value) {
         (_, Value::Null) => Err(format!("null is not a value; {FILL}")),
-        // Keep a list of options together, as JSON.
-        (Filling::Words(builder), Value::Array(parts)) if parts.iter().all(Value::is_string) => {
+        // A list or an object stays together, as JSON.
+        (Filling::Words(builder), Value::Array(_) | Value::Object(_)) => {
             builder.push(&value.to_string());
             Ok(())
         }
-        (_, Value::Array(_) | Value::Object(_)) => Err(
-            "a list (unless it is one of words) or an object is not a single value; give each part a key of its own"
-                .into(),
-        ),
         (Filling::Numbers(values), Value::Number(number)) => match number.as_f64() {
             Some(value) if value.is_finite() => {
                 values.push(value);
@@ -447,10 +443,6 @@ mod tests {
             ("{\"a\":1,\"b\":2}\n{\"b\":1}\n", "line 2, column a: the key is missing; give all lines the same keys"),
             ("{\"a\":1,\"a\":2}\n", "line 1, column a: the key is given twice; rename one of the two"),
             ("{\"a\":null}\n", "line 1, column a: null is not a value; remove the row or fill it"),
-            (
-                "{\"a\":[1]}\n",
-                "line 1, column a: a list (unless it is one of words) or an object is not a single value; give each part a key of its own",
-            ),
             (
                 "{\"a\":1}\n{\"a\":\"x\"}\n",
                 "line 2, column a: words among numbers; write all values of a column in the same way",

@@ -62,6 +62,7 @@ impl Course {
 }
 
 /// A member takes one step after the opening of a conversation ([`super::talk`]). `may`: the tools that it is offered now; see [`offers`].
+/// `part`: the part of the item that it works on; `None` is the item itself.
 ///
 /// # Errors
 /// A fault of the environment.
@@ -71,10 +72,11 @@ pub async fn step(
     course: &mut Course,
     opening: Vec<ChatMessage>,
     may: Vec<ToolSpec>,
+    part: Option<String>,
 ) -> Result<Acted, Fault> {
     let mut messages = opening;
     messages.extend(course.messages());
-    let brief = Brief::new(member, messages, ResponseFormat::Calls(may.into())).task(Task::Solve);
+    let brief = Brief::new(member, messages, ResponseFormat::Calls(may.into())).task(Task::Solve).part(part);
     let (thought, calls) = match context.ask(brief).await {
         Ok(Value::Calls { text, calls }) => (text.trim().to_owned(), calls),
         Ok(_) => return Ok(nothing(context, member, "the reply is neither a text nor calls")),

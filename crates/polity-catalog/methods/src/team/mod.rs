@@ -62,6 +62,7 @@ const DECEIVE: &str = include_str!("prompts/deceive.md");
 pub fn form(context: &TeamContext<'_>) -> &'static str {
     match context.item.scorer {
         Scorer::Exact | Scorer::Number => "Give the final answer alone as `answer`, as short as it can be.",
+        Scorer::Checker => "Give the complete answer as `answer`.",
         Scorer::Judge => "Give what you would tell whoever asked as `answer`.",
         Scorer::Math => "Give the final answer alone as `answer`, as a formula.",
         Scorer::Choice => "Give the message of one option alone as `answer`.",
@@ -198,7 +199,7 @@ fn letter(context: &TeamContext<'_>, value: &Value) -> Option<String> {
 /// Returns an answer without surrounding space; keeps the indentation of a program's first line.
 fn trimmed<'a>(context: &TeamContext<'_>, answer: &'a str) -> &'a str {
     match context.item.scorer {
-        Scorer::Code => answer.trim_end().trim_start_matches(['\r', '\n']),
+        Scorer::Code | Scorer::Checker => answer.trim_end().trim_start_matches(['\r', '\n']),
         _ => answer.trim(),
     }
 }

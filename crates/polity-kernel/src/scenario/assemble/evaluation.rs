@@ -127,7 +127,14 @@ fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>,
             None => return Err(wrong("items.recorded", node, tree, format!("`{path}` was not read"), None)),
         },
     };
-    items::read(source, table, recording.as_ref(), scenario.seed).map_err(blame)
+    let checker = match &source.checker {
+        None => None,
+        Some(path) => match inputs.texts.get(path) {
+            Some(text) => Some(text),
+            None => return Err(wrong("items.checker", node, tree, format!("`{path}` was not read"), None)),
+        },
+    };
+    items::read(source, table, recording.as_ref(), checker, scenario.seed).map_err(blame)
 }
 
 /// Checks that members with recorded answers have some. A persona would be part of a question that nobody was asked.

@@ -33,6 +33,7 @@ pub(super) enum For {
     Comprehension,
     ClosedBook,
     WrongCall,
+    Memory,
 }
 
 /// An answer that the model was shown.
@@ -189,10 +190,8 @@ impl<'a> Call<'a> {
             Part::Finding { right, .. } => Some(!right),
             _ => None,
         });
-        let reads = self.effect.hidden.as_ref().filter(|hidden| self.seen(hidden) == Some(Seen::All));
         let own = match before {
-            None if reads.is_some() => reads.map(|hidden| self.read_answer(hidden)).unwrap_or_default(),
-            None => self.alone(),
+            None => self.own(),
             Some(before) if refuted == Some(true) && self.draws(For::Heed).chance(self.model.critic.heed) => {
                 self.anew(before)
             }
@@ -202,9 +201,27 @@ impl<'a> Call<'a> {
         self.persuaded(&own, &heard).or_else(|| self.conformed(&own, &heard)).map_or(own, str::to_owned)
     }
 
+    /// The model's own answer: from what it was shown, if the item says what must be shown, else from what it knows.
+    fn own(&self) -> String {
+        let Some(hidden) = &self.effect.hidden else { return self.alone() };
+        match self.seen(hidden) {
+            None => self.alone(),
+            Some(Seen::All) => self.read_answer(hidden),
+            Some(Seen::UpTo(_)) => self.remembered(hidden),
+        }
+    }
+
+    /// The model's answer without the evidence.
+    pub(super) fn remembered(&self, hidden: &Hidden) -> String {
+        match self.draws(For::Memory).chance(self.model.reading.memory) {
+            true => self.alone(),
+            false => self.mistake(answer_want(&self.effect.request.response_format), hidden),
+        }
+    }
+
     /// A retry: the same wrong answer is not given again.
     fn anew(&self, before: &str) -> String {
-        let fresh = self.alone();
+        let fresh = self.own();
         match &self.effect.hidden {
             Some(hidden) if same_answer(&fresh, before) && !same_answer(before, &hidden.gold) => {
                 let response_format = answer_want(&self.effect.request.response_format);
@@ -498,7 +515,15 @@ fn unheld(reply: &str, draws: &mut Draws) -> String {
 const LONGEST_REPLY: u64 = 4096;
 
 fn usage(model: &Model, request: &Request, tokens_out: u64) -> Usage {
-    let tokens_in: u64 = request.messages.iter().map(|message| tokens(&message.rendered())).sum();
+    let said: u64 = request.messages.iter().map(|message| tokens(&message.rendered())).sum();
+    // Providers count the tools that are offered, too.
+    let offered: u64 = match &request.response_format {
+        ResponseFormat::Calls(tools) => {
+            tools.iter().map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.arguments)).sum()
+        }
+        _ => 0,
+    };
+    let tokens_in = said + offered;
     let cost_usd = (tokens_in as f64 * model.price.input + tokens_out as f64 * model.price.output) / 1e6;
     Usage { tokens_in, tokens_out, cost_usd, ..Usage::default() }
 }

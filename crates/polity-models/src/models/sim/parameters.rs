@@ -74,6 +74,8 @@ pub struct Reading {
     pub closed_book: f64,
     /// Probability that a call has meaningless arguments.
     pub wrong_call: f64,
+    /// Probability to know an answer as far as its skill goes although some evidence is missing. Otherwise the answer is wrong.
+    pub memory: f64,
 }
 
 impl Default for Reading {
@@ -85,6 +87,7 @@ impl Default for Reading {
             forgetting: 0.02,
             closed_book: 0.05,
             wrong_call: 0.1,
+            memory: 1.0,
         }
     }
 }
@@ -191,6 +194,7 @@ impl Model {
             forgetting: share(self.reading.forgetting),
             closed_book: share(self.reading.closed_book),
             wrong_call: share(self.reading.wrong_call),
+            memory: share(self.reading.memory),
         };
         model
     }

@@ -49,15 +49,16 @@ impl Call<'_> {
             return false;
         }
         let (mut after, mut distractors, mut found) = (0usize, 0u32, false);
-        let parts = self.effect.request.messages.iter().flat_map(|message| &message.parts);
-        for part in parts {
+        // The question itself is no evidence, and neither are instructions of the system.
+        let messages = self.effect.request.messages.iter().filter(|message| message.role != Role::System);
+        for (nth, part) in messages.flat_map(|message| &message.parts).enumerate() {
             let (text, evidence) = match part {
                 Part::Result(result) if !result.error => (result.text.to_lowercase(), true),
                 Part::Said { answer, reasons, .. } => (format!("{answer}\n{reasons}").to_lowercase(), true),
-                Part::Finding { words, .. } | Part::Text(words) => (words.clone(), false),
+                Part::Finding { words, .. } | Part::Text(words) => (words.to_lowercase(), false),
                 Part::Result(_) | Part::Calls(_) => continue,
             };
-            match evidence && text.contains(&wanted) {
+            match nth > 0 && text.contains(&wanted) {
                 true => (found, after) = (true, 0),
                 false => {
                     after += text.len();
@@ -102,7 +103,7 @@ impl Call<'_> {
         };
         let reading = &self.model.reading;
         if self.draws(For::ClosedBook).chance(reading.closed_book) {
-            return self.answered(tools, &self.alone());
+            return self.answered(tools, &self.remembered(hidden));
         }
         if self.draws(For::WrongCall).chance(reading.wrong_call)
             && let Some(call) = self.wrong_call(tools)
