@@ -589,6 +589,9 @@ pub enum Verb {
     /// Serve the APIs of all providers on this machine from a simulated model, with limits and faults, to try things without keys or
     /// network.
     MockServer(Mock),
+    /// Serve runs, agents and teams as tools of the Model Context Protocol (MCP).
+    #[command(subcommand)]
+    Mcp(Mcp),
     /// Print the JSON Schema of a scenario, for editors.
     Schema,
     /// Check what runs need: cores, memory, disk, a writable folder.
@@ -656,6 +659,7 @@ impl Verb {
             | Verb::New { .. }
             | Verb::Migrate { .. }
             | Verb::MockServer(_)
+            | Verb::Mcp(_)
             | Verb::Schema
             | Verb::Completions { .. }
             | Verb::Man { .. }
@@ -772,4 +776,35 @@ pub enum Format {
     Csv,
     /// One JSON object per line.
     Jsonl,
+}
+
+/// Verbs of `polity mcp`.
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Serve tools over standard input and output, or over HTTP: list and run scenarios, ask an agent of a run, ask a team. Every run is
+    /// recorded as usual.
+    Serve(McpServe),
+}
+
+/// What `polity mcp serve` serves, and to whom.
+#[derive(Debug, ClapArgs)]
+pub struct McpServe {
+    /// Folder with the scenarios that may be run.
+    #[arg(default_value = ".")]
+    pub scenarios: PathBuf,
+    /// Folder for the runs.
+    #[arg(long, default_value = "runs")]
+    pub runs: PathBuf,
+    /// Use this model for all team members and minds, whatever the scenarios say.
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub model: Option<String>,
+    /// Limit of all calls together, in US dollars. Without it each scenario has its own budget.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// Serve over HTTP at this address, for instance 127.0.0.1:8931, and not over standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Token that every request over HTTP must give, at least 16 characters; needed unless only this machine can reach the address.
+    #[arg(long, env = "POLITY_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
 }

@@ -234,7 +234,7 @@ fn placebos_cover_outputs_and_draw_results() {
 fn a_checker_scores_any_method() {
     let mut scenario = scenario(json!("direct"));
     scenario["team"] = json!([{"name": "Writer"}]);
-    let model = |effect: &Effect| if is_run(effect) { scored(effect) } else { answer("right") };
+    let model = |effect: &Effect| if is_run(effect) { scored(effect) } else { Value::Text("right".into()) };
     let (items, _) = play(&scenario, model, None);
     assert!(items.iter().all(|item| item.correct == Some(true) && item.note.as_deref() == Some("scored")), "{items:?}");
 }

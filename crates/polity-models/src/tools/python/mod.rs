@@ -11,13 +11,15 @@ use super::tool::{Tool, Working};
 use crate::models::ProviderError;
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::ask::tool::{Ended, Ran};
+use polity_kernel::digest::{Kind, RowHash};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::Receiver;
@@ -66,6 +68,10 @@ impl Limits {
     };
 }
 
+/// Results that are kept, so that equal programs are run once in a process: a check of claims scores the same answer many times. Only
+/// programs that finished, with at most this many bytes of output.
+const KNOWN: usize = 20_000;
+const KNOWN_BYTES: usize = 4_000;
 /// Time for the sandbox to start and stop, beyond the program's own time.
 const GRACE: Duration = Duration::from_secs(15);
 /// A program that creates a process, to test that limit too.
@@ -78,6 +84,8 @@ pub struct Python {
     turns: Semaphore,
     /// The sandbox, and the time of a trivial program.
     found: OnceLock<Result<(Found, Duration), String>>,
+    /// Results of programs that finished, by their texts.
+    known: Mutex<BTreeMap<u128, Ran>>,
 }
 
 /// The final report of `boot.py`.
@@ -101,7 +109,7 @@ impl Python {
     #[must_use]
     pub fn with(limits: Limits) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Python { limits, turns: Semaphore::new(processors), found: OnceLock::new() }
+        Python { limits, turns: Semaphore::new(processors), found: OnceLock::new(), known: Mutex::default() }
     }
 
     /// Describes the environment of programs, or what is missing.
@@ -115,6 +123,10 @@ impl Python {
             python.display(),
             took.as_millis()
         ))
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u128, Ran>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn found(&self) -> Result<&(Found, Duration), String> {
@@ -243,8 +255,21 @@ impl Tool for Python {
     fn work<'a>(&'a self, texts: Vec<&'a str>) -> Working<'a> {
         Box::pin(async move {
             let (found, _) = self.found().map_err(|why| ProviderError::Fatal { why })?;
+            let key =
+                texts.iter().fold(RowHash::new(Kind::Request, 0), |key, text| key.bytes(text.as_bytes())).finish();
+            if let Some(ran) = self.known().get(&key) {
+                return Ok(ran.clone().value());
+            }
             let _turn = self.turns.acquire().await.map_err(|error| again(error.to_string()))?;
-            self.run(found, &texts).await.map(Ran::value)
+            let ran = self.run(found, &texts).await?;
+            if ran.ended == Ended::Finished && ran.output.len() + ran.errors.len() <= KNOWN_BYTES {
+                let mut known = self.known();
+                if known.len() >= KNOWN {
+                    known.clear();
+                }
+                known.insert(key, ran.clone());
+            }
+            Ok(ran.value())
         })
     }
 }
