@@ -1,10 +1,12 @@
 //! The simulated models behave as declared, and in no other way.
 
 use polity_kernel::ask::{
-    Asker, ChatMessage, Effect, EffectId, Hidden, Outcome, Part, Request, ResponseFormat, Role, Task, Value,
+    Asker, ChatMessage, Effect, EffectId, Hidden, Outcome, Part, PlannedCall, Request, ResponseFormat, Role, Task,
+    Value,
 };
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
+use polity_kernel::tool::{Arguments, ToolCall};
 use polity_models::models::sim::{MODELS, Sim};
 use polity_models::models::{Exchange, Provider, ProviderError, Providers};
 use serde_json::{Value as Json, json};
@@ -469,12 +471,64 @@ fn draws_of_parameters_are_models_of_their_own_and_stay_in_range() {
     }
 }
 
+/// What a reader needs is a fact of a document, and the message of a failed test.
+fn needs(effect: &mut Effect, finds: &[&str]) {
+    let step = |finds: &&str| PlannedCall { call: ToolCall::new("", &Arguments::new()), finds: (*finds).into() };
+    let wrong = Arc::new(vec!["17".to_owned(), "18".to_owned()]);
+    let hidden = Hidden { plan: Arc::new(finds.iter().map(step).collect()), wrong, ..effect.hidden.take().unwrap() };
+    effect.hidden = Some(hidden);
+}
+
+#[test]
+fn an_ideal_reader_is_right_if_and_only_if_it_was_shown_what_it_needs() {
+    let sim = Sim::standard();
+    let said = |model: &str, item: u32, parts: Vec<Part>, finds: &[&str]| {
+        let mut effect = effect(model, item, 0, 2.0);
+        needs(&mut effect, finds);
+        let message = &mut Arc::make_mut(&mut effect.request.messages)[0];
+        message.parts.extend(parts);
+        answer(&ask(&sim, &effect)).unwrap()
+    };
+    let document = || Part::Text("design:\nThe FACTOR is six.".into());
+    let finding = || Part::Finding { by: "tests".into(), right: false, words: "expected 42".into() };
+    let both = ["factor is six", "expected 42"];
+    for item in 0..40 {
+        assert_eq!(said("sim/reader", item, vec![document(), finding()], &both), GOLD);
+        assert_eq!(said("sim/reader", item, vec![], &[]), GOLD, "nothing is needed");
+        for lacking in [vec![], vec![document()], vec![finding()]] {
+            assert!(["17", "18"].contains(&said("sim/reader", item, lacking, &both).as_str()));
+        }
+        // The question itself shows nothing.
+        assert_ne!(said("sim/reader", item, vec![], &["question"]), GOLD);
+    }
+    // Other models may remember what they were not shown.
+    let remembered = (0..200).filter(|item| said("sim/large", *item, vec![], &both) == GOLD).count();
+    assert!((100..200).contains(&remembered), "{remembered} of 200");
+}
+
+#[test]
+fn an_ideal_reader_mends_what_a_finding_reveals() {
+    let sim = Sim::standard();
+    for item in 0..20 {
+        let mut effect = shown("sim/reader", item, "17", &[], false);
+        needs(&mut effect, &["expected 42"]);
+        let found = |words: &str| {
+            let mut effect = effect.clone();
+            let finding = Part::Finding { by: "tests".into(), right: false, words: words.into() };
+            Arc::make_mut(&mut effect.request.messages)[2].parts.push(finding);
+            answer(&ask(&sim, &effect)).unwrap()
+        };
+        assert_eq!(found("expected 42, got 17"), GOLD);
+        assert_eq!(found("it failed"), "18", "the same wrong answer is not given again");
+    }
+}
+
 /// Methods are judged on these models, so the models must not be tuned to a method. Anyone who changes them must explain why in the
 /// README, and check every claim again.
 #[test]
 fn the_parameters_are_frozen() {
     let hash = RowHash::new(Kind::Input, 0).bytes(MODELS.as_bytes()).finish();
-    assert_eq!(format!("{hash:032x}"), "0a672293f8c8f6e9e1adbb280dea6a26");
+    assert_eq!(format!("{hash:032x}"), "2abbcc77710b72f8e76b370dbbc42e38");
 }
 
 /// Shares of right answers after each round of a plain debate of three who hear each other, on 4,000 items: (single members, their

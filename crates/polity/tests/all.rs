@@ -38,6 +38,7 @@ mod ladder;
 mod local;
 mod manners;
 #[cfg(target_os = "linux")]
+mod mcp_serve;
 mod memory;
 mod minds;
 mod mock_server;

@@ -1,13 +1,16 @@
-import json, os, shutil, subprocess, sys, traceback
+import json, os, resource, shutil, subprocess, sys, traceback
 
 _folders = 0
+# Elapsed seconds of a program, whatever it may compute: below the limit of the sandbox.
+_LONGEST = 9
 
 
 def execute(files, main, arguments=(), seconds=5):
-    """Writes `files` ({path: text}) to a fresh folder and runs `python main` in it. Returns (status, output)."""
+    """Writes `files` ({path: text}) to a fresh folder and runs `python main` in it, for at most so many seconds of the processor.
+    Returns (status, output)."""
     global _folders
     _folders += 1
-    folder = f"/tmp/program-{_folders}"
+    folder, most = f"/tmp/program-{_folders}", max(1, int(seconds))
     try:
         for path, text in files.items():
             target = os.path.normpath(os.path.join(folder, path))
@@ -19,11 +22,14 @@ def execute(files, main, arguments=(), seconds=5):
         command = [sys.executable, main, *(str(argument) for argument in arguments)]
         try:
             done = subprocess.run(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=_LONGEST, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most)),
             )
+            if done.returncode < 0 and -done.returncode in (9, 24):
+                return 124, f"it did not end within {seconds} s"
             return done.returncode, done.stdout.decode("utf-8", "replace")[-20000:]
         except subprocess.TimeoutExpired:
-            return 124, f"it did not end within {seconds} s"
+            return 124, "it did not end in time"
     except (OSError, ValueError) as error:
         return 1, str(error)
     finally:

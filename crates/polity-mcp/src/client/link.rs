@@ -412,6 +412,10 @@ fn unready(error: &ClientInitializeError) -> Gone {
         ClientInitializeError::ExpectedInitResult(_) => {
             Gone::Odd("it answers the first request with something else".into())
         }
+        // A slow server answers the first request after it was given up, which spoils the next one.
+        ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            Gone::Odd("it answers the first request too late".into())
+        }
         error => Gone::Said(clean(&error.to_string(), 500)),
     }
 }
