@@ -32,10 +32,10 @@ const TOOL_CALLS: u16 = 0;
 const STEPS: u16 = 1;
 
 /// Parameters of a workflow.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The steps, in order.
+    /// The steps, in order. Default: the first member is asked for the answer.
     steps: Vec<Step>,
     /// The step whose output is the answer. Default: the last step that was done.
     answer: Option<String>,
@@ -43,6 +43,13 @@ pub struct Params {
     blank: Vec<String>,
     /// Steps that pass or fail, or choose, by lot (a placebo).
     drawn: Vec<String>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let ask = Step { ask: Some("Answer the question.".into()), ..Step::default() };
+        Params { steps: vec![ask], answer: None, blank: Vec::new(), drawn: Vec::new() }
+    }
 }
 
 /// A task graph.
