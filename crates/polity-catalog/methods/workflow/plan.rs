@@ -179,7 +179,7 @@ fn collect(steps: &[Step], ids: &mut BTreeSet<String>) {
 
 fn known(ids: &BTreeSet<String>, key: &str, id: &str) -> Result<(), Invalid> {
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
-    Invalid::unless(ids.contains(id), key, &format!("there is no step `{id}`; the steps are {}", all.join(", ")))
+    Invalid::unless(ids.contains(id), key, format!("there is no step `{id}`; the steps are {}", all.join(", ")))
 }
 
 fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) -> Result<(), Invalid> {
@@ -188,7 +188,7 @@ fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) ->
         let at = |key: &str| format!("{path}.{key}");
         let actions = step.actions();
         let one = "a step has exactly one of ask, act, call, run, vote, choose, review, revise, text, repeat and each";
-        Invalid::unless(actions.len() == 1, &path, &format!("{one}; this one has {}", worded(&actions)))?;
+        Invalid::unless(actions.len() == 1, &path, format!("{one}; this one has {}", worded(&actions)))?;
         for (key, id) in step.uses() {
             known(ids, &at(key), id)?;
         }
