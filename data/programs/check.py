@@ -1,0 +1,114 @@
+"""Checks programs of several files. Tests are lines such as `main.py 10 3 -> 4 3 3`."""
+
+import json
+import re
+
+HARNESS = """
+import contextlib, io, json, sys
+sys.path.insert(0, ".")
+said = []
+for argv in json.load(open("cases.json")):
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            import main
+            main.main(argv)
+        said.append(" / ".join(out.getvalue().split("\\n")).strip(" /"))
+    except BaseException as error:
+        said.append(type(error).__name__ + ": " + str(error))
+print(json.dumps(said))
+"""
+
+
+def cases_of(text):
+    """The (arguments, expected) of lines `main.py ARGUMENTS -> EXPECTED`; several printed lines are joined by ` / `."""
+    found = []
+    for line in text.splitlines():
+        call = re.match(r"main\.py ?(.*?) -> (.*)$", line.strip())
+        if call:
+            found.append((call.group(1).split(), call.group(2).strip()))
+    return found
+
+
+def printed(files, cases):
+    """What main.main prints for each case."""
+    files = {**files, "cases.json": json.dumps([argv for argv, _ in cases]), "harness.py": HARNESS}
+    status, output = execute(files, "harness.py")
+    try:
+        return json.loads(output.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        last = (output.strip().splitlines() or ["no output"])[-1]
+        return [last] * len(cases)
+
+
+def report(files, cases):
+    """Failed cases as lines, and the share that passes."""
+    said = printed(files, cases)
+    failed = [
+        f"{' '.join(['main.py', *argv])} -> {expected} FAILED, it printed: {got[:80]}"
+        for (argv, expected), got in zip(cases, said)
+        if got != expected
+    ]
+    return failed, 1 - len(failed) / max(1, len(cases))
+
+
+def sizes(files):
+    """Lines of code: of all files, and of the largest."""
+    lines = [sum(1 for line in text.splitlines() if line.strip()) for text in files.values()]
+    return sum(lines), max(lines, default=0)
+
+
+def check(row, program):
+    """The hidden acceptance tests, the first of them as a program of its own."""
+    files = files_of(program)
+    cases = cases_of(row["acceptance"])
+    failed, score = report(files, cases)
+    argv, expected = cases[0]
+    status, output = execute(files, "main.py", argv)
+    whole = status == 0 and " / ".join(output.strip().split("\n")) == expected
+    size, largest = sizes(files)
+    return {
+        "passed": whole and not failed,
+        "score": score,
+        "text": "" if not failed else f"{len(failed)} of {len(cases)} hidden tests fail",
+        "measures": {"size": size, "value": largest},
+    }
+
+
+def run_tests(row, program, tests):
+    """The tests of a QA engineer; they say which failed."""
+    cases = cases_of(tests)
+    if not cases:
+        return False, "there is no test"
+    failed, _ = report(files_of(program), cases)
+    return not failed, "\n".join(failed) or "all tests pass"
+
+
+def form(row, design):
+    """Whether every interface of a design has the form that the house wants."""
+    lines = [line for line in design.splitlines() if line.strip()]
+    short = [line for line in lines if not re.match(r"\w+\.\w+\([\w, ]*\) -> .+", line)]
+    return not short, "\n".join(f"{line}: say what it returns" for line in short) or "every interface is whole"
+
+
+def children(row, skeleton):
+    """The components that a skeleton imports and does not hold, a file a line."""
+    names = re.findall(r"^import (\w+)$", skeleton, flags=re.M)
+    return "\n".join(f"{name}.py" for name in names if name != "sys")
+
+
+def best(row, programs):
+    """The program with the most hidden tests passed, of several, each headed by `### Team ...`."""
+    teams = [text for text in re.split(r"^### Team .*$", programs, flags=re.M) if text.strip()]
+    cases = cases_of(row["acceptance"])
+    return max(teams, key=lambda text: report(files_of(text), cases)[1], default="")
+
+
+def caught(row, tests):
+    """How many of the planted wrong programs the tests notice; tests that the right program fails notice nothing."""
+    cases = cases_of(tests)
+    if not cases or report(files_of(row["answer"]), cases)[0]:
+        return {"passed": False, "score": 0, "text": "the right program does not pass these tests", "measures": {"recall": 0}}
+    wrong = [bool(report(files_of(program), cases)[0]) for program in row["wrong"]]
+    share = sum(wrong) / max(1, len(wrong))
+    return {"passed": share == 1, "score": share, "text": f"{sum(wrong)} of {len(wrong)} noticed", "measures": {"recall": share}}
