@@ -767,6 +767,24 @@ MEASURES = {
     "rising": ("how many are above the one before", "return sum(1 for a, b in zip(numbers, numbers[1:]) if b > a)"),
     "waves": ("the sum with changing signs, plus first", "return sum(numbers[::2]) - sum(numbers[1::2])"),
     "large": ("how many are above 9", "return sum(1 for number in numbers if number > 9)"),
+    "total": ("the sum", "return sum(numbers)"),
+    "odd": ("how many are odd", "return sum(1 for number in numbers if number % 2)"),
+    "threes": ("how many can be divided by 3", "return sum(1 for number in numbers if number % 3 == 0)"),
+    "fives": ("how many can be divided by 5", "return sum(1 for number in numbers if number % 5 == 0)"),
+    "sevens": ("how many can be divided by 7", "return sum(1 for number in numbers if number % 7 == 0)"),
+    "small": ("how many are below 5", "return sum(1 for number in numbers if number < 5)"),
+    "high": ("how many are above 19", "return sum(1 for number in numbers if number > 19)"),
+    "cubes": ("the sum of the cubes", "return sum(number ** 3 for number in numbers)"),
+    "falling": ("how many are below the one before", "return sum(1 for a, b in zip(numbers, numbers[1:]) if b < a)"),
+    "level": ("how many are equal to the one before", "return sum(1 for a, b in zip(numbers, numbers[1:]) if b == a)"),
+    "ones": ("how many digits are 1", "return sum(str(number).count('1') for number in numbers)"),
+    "twos": ("how many digits are 2", "return sum(str(number).count('2') for number in numbers)"),
+    "long": ("how many have two digits", "return sum(1 for number in numbers if number > 9)"),
+    "walk": ("the sum of the gaps between neighbours", "return sum(abs(b - a) for a, b in zip(numbers, numbers[1:]))"),
+    "twice": ("how many occur again later", "return sum(1 for at, number in enumerate(numbers) if number in numbers[at + 1 :])"),
+    "lone": ("how many occur once", "return sum(1 for number in numbers if numbers.count(number) == 1)"),
+    "ends": ("how many end in 0", "return sum(1 for number in numbers if number % 10 == 0)"),
+    "halves": ("the sum of the halves, rounded down", "return sum(number // 2 for number in numbers)"),
     "span": ("the largest minus the smallest", "return max(numbers) - min(numbers)"),
     "middle": ("the middle one in order, of two the smaller", "return sorted(numbers)[(len(numbers) - 1) // 2]"),
     "peak": ("the place of the largest, from 1", "return numbers.index(max(numbers)) + 1"),
@@ -786,67 +804,73 @@ MAIN = "def main(argv):\n    numbers = [int(number) for number in argv]\n"
 
 
 def growing(level, number, rng):
-    """A program of one agent (1), of an agent with three children (2), or of one with three children that have three each (3)."""
-    count = 3 ** (level - 1)
+    """A program of an agent (level 0) that has three children (1), who have three each (2), who have three each (3)."""
+    count = 3 ** level
     names = rng.sample([name for name in MEASURES if name not in EDGES], count - 1) + [rng.choice(EDGES)]
     rng.shuffle(names)
     verb = {name: rng.choice(VERBS) for name in names}
-    asks = {name: f"{name}.{verb[name]}(numbers) -> {MEASURES[name][0]}" for name in names}
-    groups = [names[at : at + 3] for at in range(0, count, 3)] if level == 3 else []
-    tops = [f"group{at + 1}" for at in range(len(groups))]
     test = "main.py -> " + " / ".join(f"{name} 0" for name in names)
     parts, files = {}, {}
 
-    def calls(inner, known):
-        shown = "\n".join(f"# {asks[name]}" for name in inner)
-        return shown + "\n" + "\n".join(f"import {name}" for name in inner) + "\n\n\n" + known
+    def component(name, asked):
+        """A file of one function; wrong ones have another name, or forget the case without numbers."""
+        edge = name in EDGES
+        other = VERBS[(VERBS.index(verb[name]) + 1) % len(VERBS)]
+        wrong = [measure(name, verb[name], edge=False)] * edge + [measure(name, other)]
+        add(f"{name}.py", measure(name, verb[name]), wrong, [asked] + [test] * edge)
 
-    def leaves(inner, needed):
-        for name in inner:
-            edge = [test] if name in EDGES else []
-            files[f"{name}.py"] = measure(name, verb[name])
-            other = VERBS[(VERBS.index(verb[name]) + 1) % len(VERBS)]
-            wrong = [measure(name, other)] + ([measure(name, verb[name], edge=False)] if edge else [])
-            parts[f"{name}.py"] = {"gold": files[f"{name}.py"], "wrong": wrong[::-1], "plan": needs([asks[name], *edge])}
+    def add(path, gold, wrong, wanted):
+        files[path] = gold
+        parts[path] = {"gold": gold, "wrong": wrong, "plan": needs(wanted)}
 
-    def printed(inner, call):
-        return "".join(f'    print("{name}", {call(name)})\n' for name in inner)
+    def skeleton(path, inner, asked, depth):
+        """A file that calls three components, which are then written; it says what each of them must give."""
+        if depth == 1:
+            called = {name: f"{name}.{verb[name]}(numbers)" for name in inner}
+            line = {name: f"{called[name]} -> {MEASURES[name][0]}" for name in inner}
+            shown = [f'f"{name} {{{called[name]}}}"' for name in inner]
+        else:
+            third = len(inner) // 3
+            stem = "group" if path == "main.py" else path[:-3] + "_"
+            groups = {f"{stem}{at + 1}": inner[at * third : (at + 1) * third] for at in range(3)}
+            line = {name: f"{name}.lines(numbers) -> lines `name value` of {', '.join(group)}" for name, group in groups.items()}
+            shown = [f"*{name}.lines(numbers)" for name in groups]
+        head = "".join(f"# {text}\n" for text in line.values()) + "".join(f"import {name}\n" for name in line)
 
-    if level == 1:
-        name = names[0]
-        files["main.py"] = "import sys\n\n\n" + measure(name, verb[name]) + "\n\n" + MAIN + printed(names, lambda name: f"{verb[name]}(numbers)") + TAIL
-        less = files["main.py"].replace("    if not numbers:\n        return 0\n", "")
-        parts["main.py"] = {"gold": files["main.py"], "wrong": [less], "plan": needs([test])}
-    elif level == 2:
-        files["main.py"] = calls(names, "import sys\n\n\n" + MAIN + printed(names, lambda name: f"{name}.{verb[name]}(numbers)") + TAIL)
-        files["main.py"] = files["main.py"].replace("\n\n\nimport sys", "\nimport sys")
-        parts["main.py"] = {"gold": files["main.py"]}
-        leaves(names, "main.py")
+        def code(name):
+            rows = "".join(f"        {text},\n" for text in shown)
+            if path != "main.py":
+                return f"{head}\n\ndef {name}(numbers):\n    return [\n{rows}    ]\n"
+            return f"{head}import sys\n\n\n{MAIN}    for line in [\n{rows}    ]:\n        print(line)\n{TAIL}"
+
+        add(path, code("lines"), [] if path == "main.py" else [code("report")], [asked] if asked else [])
+        for name in line:
+            if depth == 1:
+                component(name, line[name])
+            else:
+                skeleton(f"{name}.py", groups[name], line[name], depth - 1)
+
+    def alone(edge=True):
+        functions = [measure(name, verb[name], edge, f"{name}_") for name in names]
+        printed = "".join(f'    print("{name}", {name}_{verb[name]}(numbers))\n' for name in names)
+        return "import sys\n\n\n" + "\n\n".join(functions) + "\n\n" + MAIN + printed + TAIL
+
+    if level == 0:
+        add("main.py", alone(), [alone(edge=False)], [test])
     else:
-        line = {top: f"{top}.lines(numbers) -> lines `name value` of {', '.join(group)}" for top, group in zip(tops, groups)}
-        body = "import sys\n\n\n" + MAIN + "".join(f'    print("\\n".join({top}.lines(numbers)))\n' for top in tops) + TAIL
-        files["main.py"] = "\n".join(f"# {line[top]}" for top in tops) + "\n" + "\n".join(f"import {top}" for top in tops) + "\n" + body
-        parts["main.py"] = {"gold": files["main.py"]}
-        for top, group in zip(tops, groups):
-            code = "def {}(numbers):\n    return [\n" + "".join(f'        f"{name} {{{{{name}.{verb[name]}(numbers)}}}}",\n' for name in group) + "    ]\n"
-            files[f"{top}.py"] = calls(group, code.format("lines"))
-            parts[f"{top}.py"] = {"gold": files[f"{top}.py"], "wrong": [calls(group, code.format("report"))], "plan": needs([line[top]])}
-            leaves(group, f"{top}.py")
-    functions = [measure(name, verb[name], inside=f"{name}_") for name in names]
-    alone = "import sys\n\n\n" + "\n\n".join(functions) + "\n\n" + MAIN + printed(names, lambda name: f"{name}_{verb[name]}(numbers)") + TAIL
-    less = alone.replace("    if not numbers:\n        return 0\n", "")
-    parts["whole"] = {"gold": f"### main.py\n{alone}", "wrong": [f"### main.py\n{less}"], "plan": needs([test])}
+        skeleton("main.py", names, None, level)
+    parts["whole"] = {"gold": f"### main.py\n{alone()}", "wrong": [f"### main.py\n{alone(edge=False)}"], "plan": needs([test])}
     row = {
-        "id": f"growing-{level}-{number}",
+        "id": f"{number}-of-{count}",
         "question": "Write a program, main.py, that is given whole numbers as arguments and prints lines `name value`: "
         + "; ".join(f"{name}, {MEASURES[name][0]}" for name in names)
         + ". main.py defines main(argv), which prints, and calls it when it is started.",
         "answer": joined(files),
-        "wrong": [f"### main.py\n{less}"],
+        "wrong": parts["whole"]["wrong"],
         "plan": needs([test]),
         "parts": parts,
     }
-    return row, alone, test
+    return row, alone(), test
 
 
 def grown(level, number, rng, checker):
@@ -916,8 +940,8 @@ def main():
         proof(program, row, checker)
     OUT.mkdir(parents=True, exist_ok=True)
     sets = {"programs": rows}
-    for level, name in enumerate(["small", "middle", "large"], 1):
-        sets[name] = [grown(level, number, rng, checker) for number in range(1, 7)]
+    for level, name in [(0, "small"), (1, "middle"), (3, "large")]:
+        sets[name] = [grown(level, number, rng, checker) for number in range(1, 6)]
     for name, rows in sets.items():
         (OUT / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
