@@ -665,13 +665,14 @@ def render(template, choice):
 
 
 def file_text(program, path, choice, notes=True):
-    """A file; its first lines name the interfaces and tests that it keeps to."""
+    """A file. Its first lines name the edge cases that it handles and, if it is wholly right, the interfaces that it keeps to."""
     template = program["files"][path]
-    text = render(template, choice).strip() + "\n"
-    kept = [key for key in keys_of(template) if not choice.get(key, 0)]
+    keys = keys_of(template)
+    right = notes and not program.get("free") and not any(choice.get(key, 0) for key in keys)
     known = {**program["design"], **program.get("edges", {})}
-    head = "".join(f"# {known[key]}\n" for key in kept if notes and not program.get("free") or key.startswith("e"))
-    return head + text + (TAIL if path == "main.py" else "")
+    kept = [key for key in keys if not choice.get(key, 0) and (right or key.startswith("e"))]
+    text = render(template, choice).strip() + "\n"
+    return "".join(f"# {known[key]}\n" for key in kept) + text + (TAIL if path == "main.py" else "")
 
 
 def joined(files):

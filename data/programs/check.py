@@ -4,16 +4,20 @@ import json
 import re
 
 HARNESS = """
-import contextlib, io, json, sys
+import contextlib, io, json, runpy, sys
 sys.path.insert(0, ".")
 said = []
-for argv in json.load(open("cases.json")):
+for at, argv in enumerate(json.load(open("cases.json"))):
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            import main
-            main.main(argv)
-        said.append(" / ".join(out.getvalue().split("\\n")).strip(" /"))
+            if at == 0:
+                sys.argv = ["main.py", *argv]
+                runpy.run_path("main.py", run_name="__main__")
+            else:
+                import main
+                main.main(argv)
+        said.append(" / ".join(out.getvalue().strip().split("\\n")))
     except BaseException as error:
         said.append(type(error).__name__ + ": " + str(error))
 print(json.dumps(said))
@@ -31,7 +35,7 @@ def cases_of(text):
 
 
 def printed(files, cases):
-    """What main.main prints for each case."""
+    """What main.py prints when it is started with the arguments of the first case, and main.main for the others."""
     files = {**files, "cases.json": json.dumps([argv for argv, _ in cases]), "harness.py": HARNESS}
     status, output = execute(files, "harness.py")
     try:
@@ -59,16 +63,13 @@ def sizes(files):
 
 
 def check(row, program):
-    """The hidden acceptance tests, the first of them as a program of its own."""
+    """The hidden acceptance tests."""
     files = files_of(program)
     cases = cases_of(row["acceptance"])
     failed, score = report(files, cases)
-    argv, expected = cases[0]
-    status, output = execute(files, "main.py", argv)
-    whole = status == 0 and " / ".join(output.strip().split("\n")) == expected
     size, largest = sizes(files)
     return {
-        "passed": whole and not failed,
+        "passed": not failed,
         "score": score,
         "text": "" if not failed else f"{len(failed)} of {len(cases)} hidden tests fail",
         "measures": {"size": size, "value": largest},
