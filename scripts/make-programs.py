@@ -814,10 +814,10 @@ def growing(level, number, rng):
     parts, files = {}, {}
 
     def component(name, asked):
-        """A file of one function; wrong ones have another name, or forget the case without numbers."""
+        """A file of one function; a wrong one has another name or forgets the case without numbers."""
         edge = name in EDGES
         other = VERBS[(VERBS.index(verb[name]) + 1) % len(VERBS)]
-        wrong = [measure(name, verb[name], edge=False)] * edge + [measure(name, other)]
+        wrong = [measure(name, verb[name], edge=False) if edge else measure(name, other)]
         add(f"{name}.py", measure(name, verb[name]), wrong, [asked] + [test] * edge)
 
     def add(path, gold, wrong, wanted):

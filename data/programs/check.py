@@ -4,7 +4,7 @@ import json
 import re
 
 HARNESS = """
-import contextlib, io, json, runpy, sys
+import contextlib, io, json, os, runpy, sys, traceback
 sys.path.insert(0, ".")
 said = []
 for at, argv in enumerate(json.load(open("cases.json"))):
@@ -19,7 +19,8 @@ for at, argv in enumerate(json.load(open("cases.json"))):
                 main.main(argv)
         said.append(" / ".join(out.getvalue().strip().split("\\n")))
     except BaseException as error:
-        said.append(type(error).__name__ + ": " + str(error))
+        place = os.path.basename(traceback.extract_tb(error.__traceback__)[-1].filename)
+        said.append(f"{type(error).__name__} in {place}: {error}")
 print(json.dumps(said))
 """
 
@@ -37,7 +38,7 @@ def cases_of(text):
 def printed(files, cases):
     """What main.py prints when it is started with the arguments of the first case, and main.main for the others."""
     files = {**files, "cases.json": json.dumps([argv for argv, _ in cases]), "harness.py": HARNESS}
-    status, output = execute(files, "harness.py")
+    status, output = execute(files, "harness.py", seconds=9)
     try:
         return json.loads(output.strip().splitlines()[-1])
     except (ValueError, IndexError):
@@ -96,6 +97,24 @@ def children(row, skeleton):
     """The components that a skeleton imports and does not hold, a file a line."""
     names = re.findall(r"^import (\w+)$", skeleton, flags=re.M)
     return "\n".join(f"{name}.py" for name in names if name != "sys")
+
+
+def at_fault(row, tested):
+    """The files in which failing tests broke off, one a line."""
+    return "\n".join(sorted(set(re.findall(r"it printed: \w+ in (\w+\.py): ", tested))))
+
+
+def excerpt(row, program, path):
+    """A file and the files that import it."""
+    files = files_of(program)
+    near = [name for name, text in files.items() if name == path or re.search(rf"^import {path[:-3]}$", text, flags=re.M)]
+    return "\n".join(f"### {name}\n{files[name]}" for name in near)
+
+
+def merge(row, program, changed):
+    """A program with some of its files changed."""
+    files = {**files_of(program), **files_of(changed)}
+    return "\n".join(f"### {path}\n{text}" for path, text in files.items())
 
 
 def best(row, programs):
