@@ -879,8 +879,8 @@ def grown(level, number, rng, checker):
     row, alone, test = growing(level, number, rng)
     arguments = [[rng.randint(0, 30) for _ in range(rng.randint(1, 8))] for _ in range(6)] + [[]]
     cases = [([str(one) for one in argv], "") for argv in arguments]
-    said = checker.printed(checker.files_of(row["answer"]), cases)
-    assert said == checker.printed({"main.py": alone}, cases), (row["id"], said)
+    said, same = checker.printed([checker.files_of(row["answer"]), {"main.py": alone}], cases)
+    assert said == same, (row["id"], said, same)
     lines = [f"main.py {' '.join(argv)} -> {result}".replace("  ", " ") for (argv, _), result in zip(cases, said)]
     assert lines[-1] == test, (lines[-1], test)
     row["acceptance"] = "\n".join(lines[1:])
@@ -898,6 +898,7 @@ def load_checker():
     def execute(files, main, arguments=(), seconds=5):
         with tempfile.TemporaryDirectory() as folder:
             for path, text in files.items():
+                (Path(folder) / path).parent.mkdir(exist_ok=True)
                 (Path(folder) / path).write_text(text)
             done = subprocess.run([sys.executable, main, *arguments], cwd=folder, capture_output=True, text=True, timeout=seconds)
             return done.returncode, done.stdout + done.stderr

@@ -5,23 +5,32 @@ import re
 
 HARNESS = """
 import contextlib, io, json, os, runpy, sys, traceback
-sys.path.insert(0, ".")
-said = []
-for at, argv in enumerate(json.load(open("cases.json"))):
-    out = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(out):
-            if at == 0:
-                sys.argv = ["main.py", *argv]
-                runpy.run_path("main.py", run_name="__main__")
-            else:
-                import main
-                main.main(argv)
-        said.append(" / ".join(out.getvalue().strip().split("\\n")))
-    except BaseException as error:
-        place = os.path.basename(traceback.extract_tb(error.__traceback__)[-1].filename)
-        said.append(f"{type(error).__name__} in {place}: {error}")
-print(json.dumps(said))
+cases, folders = json.load(open("cases.json"))
+usual = set(sys.modules)
+for folder in folders:
+    os.chdir(folder)
+    sys.path.insert(0, os.getcwd())
+    said = []
+    for at, argv in enumerate(cases):
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out):
+                if at == 0:
+                    sys.argv = ["main.py", *argv]
+                    runpy.run_path("main.py", run_name="__main__")
+                else:
+                    import main
+                    main.main(argv)
+            said.append(" / ".join(out.getvalue().strip().split("\\n")))
+        except BaseException as error:
+            place = os.path.basename(traceback.extract_tb(error.__traceback__)[-1].filename)
+            said.append(f"{type(error).__name__} in {place}: {error}")
+    print(json.dumps(said))
+    os.chdir("..")
+    del sys.path[0]
+    for name in set(sys.modules) - usual:
+        if getattr(sys.modules[name], "__file__", None) and folder in sys.modules[name].__file__:
+            del sys.modules[name]
 """
 
 
@@ -35,20 +44,24 @@ def cases_of(text):
     return found
 
 
-def printed(files, cases):
-    """What main.py prints when it is started with the arguments of the first case, and main.main for the others."""
-    files = {**files, "cases.json": json.dumps([argv for argv, _ in cases]), "harness.py": HARNESS}
+def printed(programs, cases):
+    """What each program prints: when it is started with the arguments of the first case, and by main.main for the others."""
+    folders = [f"program{place}" for place in range(len(programs))]
+    files = {f"{folder}/{path}": text for folder, program in zip(folders, programs) for path, text in program.items()}
+    files |= {f"{folder}/empty": "" for folder in folders}
+    files["cases.json"] = json.dumps([[argv for argv, _ in cases], folders])
+    files["harness.py"] = HARNESS
     status, output = execute(files, "harness.py", seconds=9)
     try:
-        return json.loads(output.strip().splitlines()[-1])
-    except (ValueError, IndexError):
+        return [json.loads(line) for line in output.strip().splitlines()[-len(programs) :]]
+    except ValueError:
         last = (output.strip().splitlines() or ["no output"])[-1]
-        return [last] * len(cases)
+        return [[last] * len(cases)] * len(programs)
 
 
 def report(files, cases):
     """Failed cases as lines, and the share that passes."""
-    said = printed(files, cases)
+    said = printed([files], cases)[0]
     failed = [
         f"{' '.join(['main.py', *argv])} -> {expected} FAILED, it printed: {got[:80]}"
         for (argv, expected), got in zip(cases, said)
@@ -121,14 +134,17 @@ def best(row, programs):
     """The program with the most hidden tests passed, of several, each headed by `### Team ...`."""
     teams = [text for text in re.split(r"^### Team .*$", programs, flags=re.M) if text.strip()]
     cases = cases_of(row["acceptance"])
-    return max(teams, key=lambda text: report(files_of(text), cases)[1], default="")
+    passed = [sum(got == expected for got, (_, expected) in zip(said, cases)) for said in printed([files_of(text) for text in teams], cases)]
+    return teams[passed.index(max(passed))]
 
 
 def caught(row, tests):
     """How many of the planted wrong programs the tests notice; tests that the right program fails notice nothing."""
     cases = cases_of(tests)
-    if not cases or report(files_of(row["answer"]), cases)[0]:
+    expected = [result for _, result in cases]
+    right, *wrong = printed([files_of(program) for program in [row["answer"], *row["wrong"]]], cases)
+    if not cases or right != expected:
         return {"passed": False, "score": 0, "text": "the right program does not pass these tests", "measures": {"recall": 0}}
-    wrong = [bool(report(files_of(program), cases)[0]) for program in row["wrong"]]
-    share = sum(wrong) / max(1, len(wrong))
-    return {"passed": share == 1, "score": share, "text": f"{sum(wrong)} of {len(wrong)} noticed", "measures": {"recall": share}}
+    noticed = sum(said != expected for said in wrong)
+    share = noticed / max(1, len(wrong))
+    return {"passed": noticed == len(wrong), "score": share, "text": f"{noticed} of {len(wrong)} noticed", "measures": {"recall": share}}
