@@ -894,6 +894,35 @@ def grown(level, number, rng, checker):
 
 
 
+def faults_of(program, row):
+    """The program with one planted fault each: an edge case that is forgotten, or a file that keeps to another interface than the design says."""
+    design, edges = program["design"], program.get("edges", {})
+    rows = []
+
+    def add(key, path, line):
+        broken = joined({other: file_text(program, other, {key: 1} if other == path else {}, notes=False) for other in program["files"]})
+        remark = f"{path} does not keep to this: {line}"
+        rows.append({
+            "id": f"{program['id']}-{path[:-3]}-{key}",
+            "question": f"This program should do the following, but does not always. {program['asks']}",
+            "broken": broken,
+            "design": "\n".join(design.values()),
+            "tests": row["parts"]["tests"]["gold"],
+            "answer": row["answer"],
+            "wrong": [broken],
+            "plan": needs([line]),
+            "acceptance": row["acceptance"],
+            "parts": {"remark": {"gold": remark, "wrong": ["Nothing to remark."], "plan": needs([line])}},
+        })
+
+    places = [(key, path) for path, template in program["files"].items() for key in keys_of(template)]
+    for key, path in [(key, path) for key, path in places if key in edges]:
+        add(key, path, edges[key])
+    for key, path in [(key, path) for key, path in places if key in design and path != "main.py" and not program.get("free")][:2]:
+        add(key, path, design[key])
+    return rows
+
+
 def load_checker():
     def execute(files, main, arguments=(), seconds=5):
         with tempfile.TemporaryDirectory() as folder:
@@ -941,7 +970,9 @@ def main():
     for program, row in zip(PROGRAMS, rows):
         proof(program, row, checker)
     OUT.mkdir(parents=True, exist_ok=True)
-    sets = {"programs": rows}
+    sets = {"programs": rows, "faults": [fault for program, row in zip(PROGRAMS, rows) for fault in faults_of(program, row)]}
+    for fault in sets["faults"]:
+        assert not checker.check(fault, fault["broken"])["passed"], fault["id"]
     for level, name in [(0, "small"), (1, "middle"), (3, "large")]:
         sets[name] = [grown(level, number, rng, checker) for number in range(1, 6)]
     for name, rows in sets.items():
