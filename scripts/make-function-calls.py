@@ -189,7 +189,7 @@ def case(rng, kind):
     return said, offered(rng, needed, {"simple": 0, "multiple": rng.randint(2, 3), "parallel": rng.randint(0, 1)}[kind]), gold, ordered
 
 
-FORM = ('Functions that you may call:\n{tools}\n\n{said}\nAnswer with a JSON list of calls, [{{"name": ..., "arguments": {{...}}}}], and nothing else; with [] if no function fits.')
+FORM = ('Functions that you may call:\n{tools}\n\n{said}')
 KINDS = ["simple", "multiple", "parallel", "irrelevant", "simple", "multiple", "parallel", "simple", "multiple", "irrelevant"]
 
 
@@ -204,15 +204,17 @@ def main():
         seen.add(said)
         right = [call(one["name"], one["arguments"]) for one in gold]
         row = {"id": f"f{len(rows) + 1:03d}", "kind": kind, "question": FORM.format(tools="\n".join(json.dumps(tool) for tool in tools), said=said),
-               "tools": tools, "calls": gold, "ordered": ordered, "answer": json.dumps(right), "wrong": spoilt(rng, tools, right, ordered),
-               "difficulty": round(-0.5 + 0.5 * len(gold) + 0.15 * len(tools), 2)}
+               "tools": tools, "calls": gold, "ordered": ordered, "answer": json.dumps(right)}
+        difficulty = round(-0.5 + 0.5 * len(gold) + 0.15 * len(tools), 2)
+        # The calls are a part of their own, so that a model is asked for its text as it is.
+        row["parts"] = {"calls": {"gold": row["answer"], "wrong": spoilt(rng, tools, right, ordered), "difficulty": difficulty}}
         rows.append(row)
     # The right answer of another case of another kind, for a placebo.
     for place, row in enumerate(rows):
         row["other"] = rows[(place + 41) % len(rows)]["answer"]
     for row in rows:
         assert checker.check(row, row["answer"])["passed"], row
-        for bad in [*row["wrong"], row["other"]]:
+        for bad in [*row["parts"]["calls"]["wrong"], row["other"]]:
             assert not checker.check(row, bad)["passed"], (row, bad)
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "cases.jsonl", "w", encoding="utf-8") as out:
@@ -248,7 +250,7 @@ def test():
         for text in [*forms(right), *([] if row["ordered"] else forms(right[::-1]))]:
             written += 1
             accepted += checker.check(row, text)["passed"]
-        wrong = [text for bad in row["wrong"] for text in forms(json.loads(bad)) if typed(bad, text)]
+        wrong = [text for bad in row["parts"]["calls"]["wrong"] for text in forms(json.loads(bad)) if typed(bad, text)]
         spoils += len(wrong)
         refused += sum(not checker.check(row, text)["passed"] for text in wrong)
     print(f"{accepted} of {written} texts of right calls accepted, {refused} of {spoils} texts of wrong ones refused, {len(rows)} cases")
