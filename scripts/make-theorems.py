@@ -313,7 +313,8 @@ def theorems(rng):
 
 def main():
     rows = theorems(random.Random(20261127))
-    order = sorted(range(len(rows)), key=lambda i: (rows[i]["lines"], i))
+    # Sizes take turns, so that the first few theorems of the file are of all sizes.
+    order = sorted(range(len(rows)), key=lambda i: (i % EACH, i))
     with open(HERE / "theorems.jsonl", "w", encoding="utf-8") as out:
         for number, i in enumerate(order, 1):
             row = rows[i]
