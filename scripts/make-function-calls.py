@@ -160,7 +160,7 @@ def spoilt(rng, tools, calls, ordered):
     others = [tool["name"] for tool in tools if tool["name"] != calls[at]["name"]]
     if others:
         change(lambda wrong: wrong[at].update(name=rng.choice(others)))
-    return [json.dumps(wrong) for wrong in rng.sample(bad, min(4, len(bad)))]
+    return [json.dumps(wrong) for wrong in rng.sample(bad, min(3, len(bad)))]
 
 
 def case(rng, kind):
@@ -206,15 +206,16 @@ def main():
         row = {"id": f"f{len(rows) + 1:03d}", "kind": kind, "question": FORM.format(tools="\n".join(json.dumps(tool) for tool in tools), said=said),
                "tools": tools, "calls": gold, "ordered": ordered, "answer": json.dumps(right)}
         difficulty = round(-0.5 + 0.5 * len(gold) + 0.15 * len(tools), 2)
-        # The calls are a part of their own, so that a model is asked for its text as it is.
-        row["parts"] = {"calls": {"gold": row["answer"], "wrong": spoilt(rng, tools, right, ordered), "difficulty": difficulty}}
+        # The calls are a part of their own, so that a model is asked for its text as it is. `checked` is the same for an ideal reader: of seven
+        # cases in ten its first reply is a spoilt one, and it needs a finding that names what does not fit. Not every spoilt one has any.
+        bad = spoilt(rng, tools, right, ordered)
+        needs = [{"finds": "a call does not fit"}] if rng.random() < 0.7 else []
+        row["parts"] = {"calls": {"gold": row["answer"], "wrong": bad, "difficulty": difficulty}}
+        row["checked"] = {"calls": {"gold": row["answer"], "wrong": bad, "plan": needs}}
         rows.append(row)
-    # The right answer of another case of another kind, for a placebo.
-    for place, row in enumerate(rows):
-        row["other"] = rows[(place + 41) % len(rows)]["answer"]
     for row in rows:
         assert checker.check(row, row["answer"])["passed"], row
-        for bad in [*row["parts"]["calls"]["wrong"], row["other"]]:
+        for bad in row["parts"]["calls"]["wrong"]:
             assert not checker.check(row, bad)["passed"], (row, bad)
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "cases.jsonl", "w", encoding="utf-8") as out:

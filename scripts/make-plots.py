@@ -130,6 +130,11 @@ ERRORS = {
 }
 
 
+def rendered(row, program):
+    verdict = checker.render(row, program)
+    return verdict["passed"], verdict["text"]
+
+
 def spoilt(language, task, lines):
     """All programs with one error: loud ones by the line at which the renderer stops, and silent ones."""
     loud, silent = {}, []
@@ -140,8 +145,8 @@ def spoilt(language, task, lines):
             if bad == line:
                 continue
             program = "\n".join([*lines[:at], bad, *lines[at + 1:]])
-            passed, said = checker.render(row, program)
-            if passed and not checker.check(row, program)["passed"]:
+            passed, said = rendered(row, program)
+            if passed and not checker.check(row, program)[0]:
                 silent.append(program)
             elif not passed:
                 loud.setdefault(int(re.search(r"line (\d+):", said).group(1)), []).append((at, bad, program))
@@ -159,8 +164,8 @@ def rows(language, make, rng):
         question, task, lines = make(rng, len(found) + len(found) // 3)
         row = {"language": language, "task": task}
         right = "\n".join(lines)
-        verdict = checker.check(row, right)
-        assert verdict["passed"], (question, right, verdict)
+        passed, said = checker.check(row, right)
+        assert passed, (question, right, said)
         loud, silent = spoilt(language, task, lines)
         many = sorted(line for line, programs in loud.items() if len(programs) >= 2)
         if question in seen or not many or not silent:
@@ -176,7 +181,7 @@ def rows(language, make, rng):
             places = list(rng.choice(pairs))
             (first, bad, alone), (second, worse, other) = (rng.choice(loud[place]) for place in places)
             both = "\n".join(worse if i == second else bad if i == first else line for i, line in enumerate(lines))
-            stops = re.search(r"line (\d+):", checker.render(row, both)[1]).group(1)
+            stops = re.search(r"line (\d+):", rendered(row, both)[1]).group(1)
             if int(stops) not in places:
                 continue
             wrong = [both, alone, other]
@@ -188,7 +193,7 @@ def rows(language, make, rng):
         needs = {"none": [], "silent": ["what the picture should show"]}.get(kind, [f"line {place}:" for place in places])
         seen.add(question)
         for program in wrong:
-            assert not checker.check(row, program)["passed"]
+            assert not checker.check(row, program)[0]
         found.append({
             "id": f"{language}-{len(found) + 1:02d}", "question": question, "language": language, "task": task, "planted": kind,
             "difficulty": round(rng.uniform(-1, 1), 1), "answer": right, "wrong": wrong, "needs": [{"finds": one} for one in needs]})

@@ -117,6 +117,36 @@ def differs(tools, call, gold):
     return f"{name} lacks {missing[0]}" if missing else None
 
 
+def misfit(tools, call):
+    """How a call does not fit the schema of its function, or None."""
+    name, arguments = call
+    if name not in tools:
+        return f"there is no function {name}"
+    parameters = tools[name]["parameters"]
+    for key, value in arguments.items():
+        if key not in parameters["properties"]:
+            return f"{name} has no argument {key}"
+        schema = parameters["properties"][key]
+        value = value.under(schema) if isinstance(value, Untyped) else value
+        if not typed(value, schema):
+            return f"{name}: {key} is no {schema['type']}"
+        if "enum" in schema and value not in schema["enum"]:
+            return f"{name}: {key} must be one of {', '.join(schema['enum'])}"
+    missing = [key for key in parameters["required"] if key not in arguments]
+    return f"{name} lacks {missing[0]}" if missing else None
+
+
+def fits(row, answer):
+    """Whether calls fit the schemas of the functions that are offered. It knows nothing of which calls are right."""
+    tools = {tool["name"]: tool for tool in row["tools"]}
+    try:
+        said = [misfit(tools, call) for call in read(answer)]
+    except AssertionError as error:
+        said = [str(error)]
+    wrong = [one for one in said if one]
+    return not wrong, "\n".join(f"A call does not fit: {one}." for one in wrong) or "The calls fit."
+
+
 def check(row, answer):
     """Right if the calls are those of the case, no more and no fewer. `recall` and `precision` are over calls."""
     tools = {tool["name"]: tool for tool in row["tools"]}
