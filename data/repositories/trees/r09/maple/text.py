@@ -1,0 +1,3 @@
+"""Words that do not count."""
+
+STOP = {"a", "an", "the", "of"}
