@@ -272,7 +272,6 @@ SIZES = [(5, 7), (8, 11), (12, 16), (17, 26)]
 EACH = 10
 # What is planted, over the ten theorems of a size: nothing; an error in one line; errors in two lines; no line, but the proof misses the goal.
 KINDS = ["none", "one", "one", "two", "one", "none", "one", "two", "goal", "one"]
-MEANING = {"none": 0, "one": 1, "two": 2, "goal": 0}
 
 
 def theorems(rng):
