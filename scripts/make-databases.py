@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes data/databases/questions.jsonl: 100 questions about the five databases of data/databases/check.py, with the right query and wrong ones of known kinds.
+"""Makes data/databases: the five databases of check.py in one file, the texts in them to search, and 100 questions with the right query and wrong ones.
 
 A question may hang on a fact that the schema does not tell: how a value is written, the form of dates, a code, what a join doubles or loses, what an
 inner query returns, a habit of SQLite. Its `plan` names the text that shows this fact. Which generator is shown it is not declared: it follows from
-running the sub-queries, drafts and examples of the question on SQLite, and is printed at the end.
+running the sub-queries, steps and examples of the question on SQLite, and is printed at the end.
 """
 
 import json
+import re
 import sqlite3
 import sys
 from collections import Counter
@@ -16,6 +17,34 @@ OUT = Path(__file__).resolve().parent.parent / "data" / "databases"
 sys.path.insert(0, str(OUT))
 sys.dont_write_bytecode = True
 import check as db  # noqa: E402
+
+
+def walk(sql):
+    """The steps in which the engine runs a query, each as a query: rows and different keys table by table, and a row of the first table."""
+    head = re.search(r"\bFROM\s+(\w+)(?:\s+(\w+))?(?=\s+(?:LEFT|JOIN|WHERE|GROUP|ORDER|LIMIT)|$)", sql)
+    if not head:
+        return [sql]
+    table, alias = head.group(1), head.group(2) or head.group(1)
+    rest = sql[head.end():]
+    end = re.search(r"\b(GROUP BY|ORDER BY|HAVING|LIMIT)\b", rest)
+    rest = rest[:end.start()] if end else rest
+    cuts = [0] + [found.start() for found in re.finditer(r"\b(LEFT\s+)?JOIN\b|\bWHERE\b", rest)][1:] + [len(rest)]
+    steps = [f"SELECT COUNT(*), COUNT(DISTINCT {alias}.id) FROM {table} {alias} {rest[:cut]}".strip() for cut in dict.fromkeys(cuts)]
+    return [f"SELECT * FROM {table} LIMIT 1", *steps] + ([sql] if end else [])
+
+
+def answers(base, statements):
+    """What the tool shows for statements."""
+    lines = []
+    for sql in statements:
+        lines.append(sql)
+        try:
+            cursor = base.execute(sql)
+            lines.append(" | ".join(column[0] for column in cursor.description))
+            lines += [" | ".join("NULL" if value is None else str(value) for value in row) for row in cursor.fetchmany(5)]
+        except sqlite3.Error as error:
+            lines.append(str(error))
+    return "\n".join(lines)
 
 
 def templates(name):
@@ -39,7 +68,7 @@ def templates(name):
 
     def count(sql):
         rows = db.query(base, sql)
-        return f"{len(rows)} rows, {len(set(rows))} different"
+        return f"{len(rows)} | {len({row[0] for row in rows})}"
 
     def line(sql):
         rows = db.query(base, sql)
@@ -76,11 +105,11 @@ def templates(name):
 
     # The first query does not run; the error says why.
     ask("error", f"Which {person} has most {events}? Give the smallest id if there are several.", f"SELECT {person}_id FROM {events} GROUP BY {person}_id ORDER BY COUNT(*) DESC, {person}_id LIMIT 1",
-        [("does not run", f"SELECT {person}_id FROM {events} WHERE COUNT(*) = MAX(COUNT(*)) GROUP BY {person}_id"), ("does not run", f"SELECT TOP 1 COUNT(*), {person}_id FROM {events} GROUP BY {person}_id")],
-        need="error: ")
+        [("does not run", f"SELECT {person}_id FROM {events} WHERE COUNT(*) = MAX(COUNT(*)) GROUP BY {person}_id"), ("does not run", f"SELECT {person}_id FROM {events} GROUP BY {person}_id, MAX(COUNT(*)) HAVING COUNT(*) = MAX(COUNT(*))")],
+        need="misuse of aggregate")
     ask("error", f"List each {thing} id with the number of {events} it is in, as one text like 3:7.", f"SELECT {thing}_id || ':' || COUNT(*) FROM {lines} GROUP BY {thing}_id",
         [("does not run", f"SELECT FORMAT_TEXT({thing}_id, ':', COUNT(*)) FROM {lines} GROUP BY {thing}_id"), ("does not run", f"SELECT STR({thing}_id) + ':' + STR(COUNT(*)) FROM {lines} GROUP BY {thing}_id")],
-        need="error: ")
+        need="no such function")
 
     # A code: one has to look at the values of the column. The word of the question is not near the code.
     ask("code", f"How many {events} were cancelled?", f"SELECT COUNT(*) FROM {events} WHERE {state} = '{void}'",
@@ -99,11 +128,11 @@ def templates(name):
             break
     ask("repeated rows", f"How many {events} have a {thing} whose {kind} is '{other}'?", f"SELECT COUNT(DISTINCT e.id) FROM {join_t} WHERE t.{kind} = '{other}'",
         [("missing distinct", f"SELECT COUNT(*) FROM {join_t} WHERE t.{kind} = '{other}'"), ("wrong join", f"SELECT COUNT(DISTINCT t.id) FROM {join_t} WHERE t.{kind} = '{other}'")],
-        pieces=[f"SELECT id FROM {things} WHERE {kind} = '{other}'", double], need=lambda: count(double))
+        pieces=[f"SELECT id FROM {things} WHERE {kind} = '{other}'", double.replace("e.id", "COUNT(*), COUNT(DISTINCT e.id)", 1)], need=lambda: count(double))
     owner = f"SELECT p.id FROM {people} p JOIN {events} e ON e.{person}_id = p.id JOIN {lines} l ON l.{event}_id = e.id WHERE l.{number} = 4"
     ask("repeated rows", f"How many {people} have ever had a {thing} with {number} 4?", f"SELECT COUNT(DISTINCT e.{person}_id) FROM {events} e JOIN {lines} l ON l.{event}_id = e.id WHERE l.{number} = 4",
         [("missing distinct", owner.replace("p.id FROM", "COUNT(p.id) FROM")), ("wrong join", f"SELECT COUNT(*) FROM {lines} WHERE {number} = 4 AND {event}_id IN (SELECT {person}_id FROM {events})")],
-        pieces=[f"SELECT {event}_id FROM {lines} WHERE {number} = 4", owner], need=lambda: count(owner))
+        pieces=[f"SELECT {event}_id FROM {lines} WHERE {number} = 4", owner.replace("p.id", "COUNT(*), COUNT(DISTINCT p.id)", 1)], need=lambda: count(owner))
 
     # A form of dates: any row shows it, and the walk of the engine and examples show rows.
     def like(y, m):
@@ -148,10 +177,10 @@ def templates(name):
     # A habit of SQLite: an example that is run shows it.
     whole = f"SELECT SUM({state} = '{done}') / COUNT(*) FROM {events}"
     ask("habit of SQLite", f"What share of the {events} has the {state} '{done}', as a number between 0 and 1?", f"SELECT 1.0 * SUM({state} = '{done}') / COUNT(*) FROM {events}",
-        [("wrong aggregation", whole), ("wrong aggregation", f"SELECT 100 * SUM({state} = '{done}') / COUNT(*) FROM {events}")], pieces=[f"SELECT COUNT(*) FROM {events} WHERE {state} = '{done}'"], shots=["SELECT 3 / 8"], need="3 / 8 => 0")
+        [("wrong aggregation", whole), ("wrong aggregation", f"SELECT 100 * SUM({state} = '{done}') / COUNT(*) FROM {events}")], pieces=[f"SELECT COUNT(*) FROM {events} WHERE {state} = '{done}'"], shots=["SELECT 3 / 8"], need="3 / 8\n0")
     ask("habit of SQLite", f"How many {people} do not come from '{place_of}'? Those whose {place} is not known count, too.", f"SELECT COUNT(*) FROM {people} WHERE {place} IS NOT '{place_of}'",
         [("missing filter", f"SELECT COUNT(*) FROM {people} WHERE {place} <> '{place_of}'"), ("missing filter", f"SELECT COUNT({place}) FROM {people}")],
-        pieces=[f"SELECT COUNT(*) FROM {people} WHERE {place} = '{place_of}'"], shots=["SELECT NULL <> 'x'", each_place], need="NULL <> 'x' => None")
+        pieces=[f"SELECT COUNT(*) FROM {people} WHERE {place} = '{place_of}'"], shots=["SELECT NULL <> 'x'", each_place], need="NULL <> 'x'\nNULL")
 
     # Nothing shows what is meant.
     ask("not told", f"How many {people} are regulars?", f"SELECT COUNT(*) FROM ({per_person}) WHERE n >= 5",
@@ -178,24 +207,45 @@ def main():
                 "question": f"{db.schema(name)}\n{'Hint: ' + one['hint'] + chr(10) if one['hint'] else ''}Write one query for SQLite. {one['asks']}",
                 "answer": one["gold"], "wrong": [sql for _, sql in one["wrong"]], "errors": [error for error, _ in one["wrong"]],
                 "plan": [{"finds": need}] if need else [],
-                "parts": {"pieces": {"gold": "\n".join(one["pieces"])}, "draft": {"gold": one["draft"]}, "examples": {"gold": "\n".join(one["shots"])}},
+                "parts": {"pieces": {"gold": "\n".join(one["pieces"])}, "steps": {"gold": "\n".join(walk(one["draft"]))}, "examples": {"gold": "\n".join(one["shots"])}},
             }
             rows.append(row)
-            if one["kind"] != "error":
-                values = db.retrieve(row)
-                shown = {"pieces": db.run_each(row, row["parts"]["pieces"]["gold"]), "walk": db.walk(row, one["draft"]), "examples": db.examples(row, row["parts"]["examples"]["gold"])}
-                for who, text in shown.items():
-                    if not need or need.lower() in f"{values}\n{text}".lower():
-                        table[one["kind"], who] += 1
-                if need:
-                    assert need.lower() not in row["question"].lower(), (name, one["asks"], need)
+            for who in row["parts"]:
+                text = answers(base, row["parts"][who]["gold"].splitlines())
+                table[one["kind"], who] += one["kind"] in ("value", "error") or not need or need.lower() in text.lower()
+            assert not need or need.lower() not in row["question"].lower(), (name, one["asks"], need)
     with open(OUT / "questions.jsonl", "w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        print(f"{kind:16}", {who: table[kind, who] for who in ("pieces", "walk", "examples")}, "of", sum(row["kind"] == kind for row in rows))
+        print(f"{kind:16}", {who: table[kind, who] for who in ("pieces", "steps", "examples")}, "of", sum(row["kind"] == kind for row in rows))
     print(Counter(error for row in rows for error in row["errors"]))
 
 
+def files():
+    """The databases in one file, and their texts as documents."""
+    path = OUT / "databases.sqlite"
+    path.unlink(missing_ok=True)
+    whole, texts = sqlite3.connect(path), []
+    whole.execute("PRAGMA page_size = 1024")
+    for name in db.NAMES:
+        base = db.database(name)
+        whole.executescript("\n".join(line for line in base.iterdump() if not line.startswith(("BEGIN", "COMMIT"))))
+        one = db.NAMES[name]
+        for table, column in ((one["people"][0], one["people"][1]), (one["things"][0], one["things"][1]), (one["things"][0], "name")):
+            for (value,) in base.execute(f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY 1"):
+                texts.append({"id": f"{table}.{column}-{len(texts)}", "text": f"{table}.{column} has the value '{value}'"})
+    whole.commit()
+    whole.close()
+    content = bytearray(path.read_bytes())
+    content[24:28] = content[92:96] = bytes(4)  # counters of changes
+    content[96:100] = bytes(4)  # version of SQLite
+    path.write_bytes(content)
+    with open(OUT / "values.jsonl", "w", encoding="utf-8", newline="\n") as file:
+        for text in texts:
+            file.write(json.dumps(text) + "\n")
+
+
 if __name__ == "__main__":
+    files()
     main()

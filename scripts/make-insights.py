@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes data/insights/tables.jsonl: 20 tables of business data with planted insights, and questions that lead to them.
 
-A plant changes rows of a drawn table; its `undo` (row, column, value before) takes the change back. In 14 tables some insights lie behind others: the question that shows them can
-only be asked when the first has been found. In 6 tables one breakdown shows all.
+A plant changes rows of a drawn table; its `undo` (row, column, value before) takes the change back. In 14 tables some insights lie behind others: they show in a part of the table
+only, and which part is known when the first has been found. In 6 tables one breakdown shows all.
 """
 
 import json
@@ -62,10 +62,18 @@ def one(n, theme, chain):
                 row[column] = new
 
     plant("leader", lambda r: (2, leader) if r[0] % 6 == 1 else None)
-    if chain:
+    if chain:  # what is planted in a part of the table is not to show in the whole
+        others_of = {name: [v for v in values if v != name] for values in (PEOPLE, MONTHS) for name in values}
+        for r in rows:
+            if r[1] == peak and r[2] != leader and r[0] % 4:
+                r[1] = dice.of(others_of[peak])
+            if r[3] == boss and r[0] % 4:
+                r[3] = dice.of(others_of[boss])
+            if r[2] == odd:
+                r[5] += 25
         plant("peak", lambda r: (1, peak) if r[2] == leader and r[0] % 12 == 1 else None)
         plant("start", lambda r: (2, riser) if r[1] >= start and r[0] % 7 == 3 else None)
-        plant("rise", lambda r: (5, r[5] * 4) if r[2] == riser and r[1] >= start else None)
+        plant("rise", lambda r: (5, r[5] * 3 if r[1] >= start else r[5] // 3) if r[2] == riser else None)
         plant("boss", lambda r: (3, boss) if r[2] == riser and r[1] >= start and r[0] % 3 else None)
         plant("outlier", lambda r: (5, 990 + n) if r[0] == 41 and r[2] != riser else None)
     else:

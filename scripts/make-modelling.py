@@ -2,7 +2,7 @@
 """Makes data/modelling: ten problems of mathematical modelling with data, a library of methods, and the programs that solve them.
 
 The data come from a law with known numbers, so the right answer does not come from a program. In seven problems the statement does not tell which law
-holds: only the data do. Each problem has a program that looks at the data, what an analyst says about the result, a formulation, a program that solves
+holds: only the data do, and in one of them the planted look at the data does not show it. Each problem has a program that looks at the data, what an analyst says about the result, a formulation, a program that solves
 it, a report, and what comes of the usual assumption in place of the right one.
 """
 
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 OUT = Path(__file__).resolve().parent.parent / "data" / "modelling"
+FORGETS = ("fishery", "dosing", "store")  # problems whose first program lacks an import
 READ = 'rows = [[float(cell) for cell in line.split(",")] for line in open("data.csv").read().split()]\n'
 LINE = """
 def line(points):
@@ -119,7 +120,8 @@ def problems():
     problem(
         id="drainage", question="data.csv has the height of the water in a draining basin (seconds, metres). When is it empty, in seconds? When would it be, had the water stood at 1 metre at first?",
         data=csv([t, (math.sqrt(2) - 0.01 * t) ** 2 * noise(0.002)] for t in range(0, 61, 4)), truth={"answer": math.sqrt(2) / 0.01, "changed": 100}, possible=[60, 1000], assumption="square root",
-        look=READ + 'print("steps of the height", round(rows[0][1] - rows[1][1], 3), round(rows[-2][1] - rows[-1][1], 3), "steps of its root", round(rows[0][1] ** 0.5 - rows[1][1] ** 0.5, 3), round(rows[-2][1] ** 0.5 - rows[-1][1] ** 0.5, 3))\n',
+        look=READ + 'print("steps of the height", round(rows[0][1] - rows[1][1], 3), round(rows[-2][1] - rows[-1][1], 3))\n',
+        hidden="the root of the height falls by the same amount",
         analysis="The square root of the height falls evenly: the outflow depends on the height.", slip="The height falls evenly.",
         model="dh/dt = -2 c sqrt(h), so sqrt(h) is linear in time.", method="outflow of a vessel under its own head",
         solve=READ + LINE + "a, b = line([(t, math.sqrt(h)) for t, h in rows])\n" + SHOW.format("-b / a", "-1 / a"),
@@ -206,12 +208,13 @@ def main():
                 return f"### main.py\n```python\n{code}```\n### report.md\n{text}\n"
 
             slip, needs = p["slip"], bool(p["slip"])
+            program_needs = ([p["model"]] if needs else []) + (["name 'math' is not defined"] if p["id"] in FORGETS else [])
             said = slip or "The usual formula holds."
             parts = {
                 "look": {"gold": look},
-                "analysis": {"gold": p["analysis"], "wrong": [said], "plan": [{"finds": seen.strip()}] if needs else []},
+                "analysis": {"gold": p["analysis"], "wrong": [said], "plan": [{"finds": p.get("hidden", seen.strip())}] if needs else []},
                 "model": {"gold": p["model"], "wrong": ["The usual formula holds."], "plan": [{"finds": p["analysis"]}, {"finds": p["method"]}] if needs else []},
-                "program": {"gold": solve, "wrong": [usual], "plan": [{"finds": p["model"]}] if needs else []},
+                "program": {"gold": solve, "wrong": [p["solve"] if p["id"] in FORGETS else usual], "plan": [{"finds": text} for text in program_needs]},
                 "report": {"gold": report(value, p["analysis"]), "wrong": [report(false, said)], "plan": [{"finds": f"answer {value}"}]},
             }
             file.write(json.dumps({

@@ -122,20 +122,6 @@ def shown(rows, most=5):
     return "\n".join([head] + [" | ".join(str(value) for value in row) for row in rows[:most]])
 
 
-def attempt(base, sql):
-    """What a statement shows, or its error."""
-    try:
-        return shown(query(base, sql))
-    except sqlite3.Error as error:
-        return f"error: {error}"
-
-
-def statements(text):
-    """The lines that are queries; a comment or a sentence before a colon may stand in front."""
-    found = [re.search(r"\bSELECT\b.*", line, re.I) for line in text.splitlines()]
-    return [one.group(0).rstrip(";") for one in found if one]
-
-
 def check(row, answer):
     """Whether the query gives the rows of the right one."""
     base = database(row["database"])
@@ -145,77 +131,6 @@ def check(row, answer):
     except sqlite3.Error as error:
         return False, f"error: {error}"
     return same(rows, gold), shown(rows)
-
-
-def retrieve(row):
-    """Value retrieval: texts of the database that look like words of the question."""
-    def grams(text):
-        text = f" {text.lower()} "
-        return {text[i:i + 3] for i in range(len(text) - 2)}
-    words = re.findall(r"\w+", row["asks"])
-    spans = [grams(" ".join(words[i:i + n])) for n in (1, 2, 3) for i in range(len(words) - n + 1)]
-    base, near = database(row["database"]), []
-    tables = [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    for table in tables:
-        for column in [c[1] for c in base.execute(f"PRAGMA table_info({table})") if c[2] == "TEXT"]:
-            for (value,) in base.execute(f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL"):
-                own = grams(re.sub(r"\W+", " ", value).strip())
-                near.append((max(len(own & span) / len(own | span) for span in spans), f"{table}.{column} has the value '{value}'"))
-    near.sort(key=lambda one: (-one[0], one[1]))
-    return "\n".join(text for likeness, text in near[:6] if likeness >= 0.3) or "no value looks like a word of the question"
-
-
-def run_each(row, text):
-    """Runs sub-queries one by one."""
-    base = database(row["database"])
-    return "\n".join(f"{sql}\n{attempt(base, sql)}" for sql in statements(text)) or "no query was written"
-
-
-def walk(row, text):
-    """Runs a draft as the engine does, table by table: rows, different keys of the first table, and the first row of each step."""
-    base, sql = database(row["database"]), only_sql(text)
-    head = re.search(r"\bFROM\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?(?=\s+(?:LEFT|JOIN|WHERE|GROUP|ORDER|LIMIT)|$)", sql, re.I)
-    if not head:
-        return attempt(base, sql)
-    table, alias = head.group(1), head.group(2) or head.group(1)
-    rest = sql[head.end():]
-    end = re.search(r"\b(GROUP BY|ORDER BY|HAVING|LIMIT)\b", rest, re.I)
-    rest = rest[:end.start()] if end else rest
-    cuts = [m.start() for m in re.finditer(r"\b(LEFT\s+)?JOIN\b|\bWHERE\b", rest, re.I)] + [len(rest)]
-    steps = []
-    for cut in sorted({0, *cuts}):
-        part = f"FROM {table} {alias} {rest[:cut]}".strip()
-        try:
-            n, keys = query(base, f"SELECT COUNT(*), COUNT(DISTINCT {alias}.id) {part}")[0]
-            first = query(base, f"SELECT {alias}.* {part} LIMIT 1")
-            steps.append(f"{part}: {n} rows, {keys} different\n  first: {' | '.join(map(str, first[0])) if first else 'none'}")
-        except sqlite3.Error as error:
-            steps.append(f"{part}: error: {error}")
-    return "\n".join(steps)
-
-
-def examples(row, text):
-    """Runs synthetic examples; those that fail or are empty are left out."""
-    base, kept = database(row["database"]), []
-    for sql in statements(text):
-        result = attempt(base, sql)
-        if not result.startswith(("error", "0 rows")):
-            kept.append(f"{sql} => {'; '.join(result.splitlines()[1:4])}")
-    return "\n".join(kept) or "no example ran"
-
-
-def runs(row, sql):
-    """Whether a query runs; the error of SQLite if it does not."""
-    try:
-        return True, shown(query(database(row["database"]), sql))
-    except sqlite3.Error as error:
-        return False, f"error: {error}"
-
-
-def results(row, *queries):
-    """The results of several queries."""
-    base = database(row["database"])
-    return "\n".join(f"query {i + 1}: {attempt(base, sql)}" for i, sql in enumerate(queries))
 
 
 def agree(row, *queries):

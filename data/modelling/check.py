@@ -52,4 +52,4 @@ def check(row, answer):
         "assumption": row["assumption"].lower() in report.lower(),
     }
     score = sum(points.values()) / len(points)
-    return {"passed": score == 1, "score": score, "text": ", ".join(f"{name} {'yes' if value else 'no'}" for name, value in points.items())}
+    return {"passed": score == 1, "score": score, "measures": {"coverage": float(points["runs"])}, "text": ", ".join(f"{name} {'yes' if value else 'no'}" for name, value in points.items())}
