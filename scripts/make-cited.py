@@ -335,9 +335,12 @@ def main():
         questions.append(question(facts, rng, number, ["one", "two", "chain"][i % 3], i // 3 % 2 == 1, i // 6 % 2 == 1))
     write("questions.jsonl", questions)
     queries = []
-    for number in range(121, 217):
-        row = question(facts, rng, number, ["one", "two", "chain"][number % 3], number // 3 % 2 == 1, number // 6 % 2 == 1)
-        queries.append({key: row[key] for key in ["id", "question", "kind", "letter", "otherwise", "answer", "facts"]})
+    for number in range(49, 169):
+        row = question(facts, rng, number, "one", number % 2 == 1, number // 2 % 2 == 1)
+        [fact] = row["facts"]
+        part = {"gold": row["answer"], "wrong": row["parts"][row["answer"]]["wrong"],
+                "plan": [{"finds": fact["sentence"]}, {"finds": f"[{fact['citation']}]"}]}
+        queries.append({key: row[key] for key in ["id", "question", "letter", "otherwise", "answer"]} | {"parts": {"fact": part}})
     write("queries.jsonl", queries)
     rng = random.Random(2026112702)
     write("routes.jsonl", [route(facts, rng, number) for number in range(1, 81)])

@@ -20,13 +20,16 @@ def told(passages):
     return "\n".join(f"{rank}. [{citation}]\n{text}" for rank, (citation, text) in enumerate(passages.items(), 1))
 
 
+NOTHING = "nothing is known"
+
+
 def sentences_of(answer):
-    """The sentences of an answer with their citations (None if it has none)."""
+    """The sentences of an answer with their citations (None if it has none). That nothing is known is no claim."""
     lines = [line.strip() for line in answer.splitlines() if line.strip() and not line.startswith("###")]
     found = []
     for line in lines:
         for sentence, citation in re.findall(r"([^\[\].]+)(?:\[([^\]]*)\])?\s*\.?", line):
-            if sentence.strip():
+            if sentence.strip() and sentence.strip().lower() != NOTHING:
                 found.append((sentence.strip(), citation.strip() or None))
     return found
 
@@ -55,13 +58,6 @@ def spans(row, evidence, *results):
     passages = passages_of(*results)
     kept = [(sentence, citation) for sentence, citation in sentences_of(evidence) if holds(passages.get(citation), sentence)]
     return (bool(kept), "\n".join(f"{sentence} [{citation}]." for sentence, citation in kept))
-
-
-def seen(row, *results):
-    """Measures how many of the needed facts stand in the results, as sentences or as edges of a graph."""
-    text = "\n".join(results).lower()
-    hit = [fact["sentence"].lower() in text or fact["edge"].lower() in text for fact in row["facts"]]
-    return {"passed": True, "measures": {"recall": sum(hit) / len(hit)} if hit else {}}
 
 
 def said(answer):
