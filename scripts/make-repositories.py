@@ -1381,17 +1381,20 @@ def row_of(project, one, package, number):
     forms = [f"def {one['symbol']}(", f"{one['symbol']} = "]
     definition = next((form for form in forms if any(form in text for text in before.values())), one["line"])
     test = first_test(one["hidden"])
+    # Who lacks what a repair needs guesses; one of the guesses at an edge is right.
+    guesses = wrong + ([as_text({path: text + "\n# as the issue asks\n" for path, text in patch.items()})] if "edge" in one else [])
+    shown = as_text({path: before[path] for path in dict.fromkeys([one["path"], *(path for path, _ in chain)]) if path in before and (several or path == one["path"] or one["path"] not in before)})
     row = {
         "id": f"issue-{number:02d}", "kind": one["kind"], "question": one["text"], "files": before, "hidden": {"tests/test_hidden.py": one["hidden"].strip("\n") + "\n"},
-        "patch": as_text(patch), "wrong": wrong, "edge": "edge" in one, "hops": len(chain),
+        "tree": "\n".join(sorted(before)), "patch": as_text(patch), "wrong": wrong, "edge": "edge" in one, "hops": len(chain),
         "difficulty": 0.5 * len(chain) + (0.5 if several else 0), "folder": folder,
-        "plan": reads + ([{"finds": one["edge"]}] if "edge" in one else []),
         "parts": {
             "files": {"gold": "\n".join(places), "wrong": [path for path in sources if path not in places],
                       "plan": [{"finds": place} for place in places] + ([] if several else [{"finds": text} for _, text in chain])},
             "elements": {"gold": "\n".join(f"{path}: {one['symbol']}" if path == one["path"] else path for path in places),
                          "wrong": [path for path in sources if path not in places], "plan": [{"finds": f"### {place}"} for place in places]},
-            "repair": {"gold": as_text(patch), "wrong": wrong, "plan": needs},
+            "explore": {"gold": shown, "wrong": [as_text({path: before[path]}) for path in sources if path not in places][:1], "plan": reads},
+            "repair": {"gold": as_text(patch), "wrong": guesses, "plan": needs},
             "reproduce": {"gold": test, "wrong": ["def test_issue():\n    import PKG\n    assert PKG\n", f"def test_issue():\n    from PKG import {one['symbol']}\n    assert {one['symbol']}() is not None\n"],
                           "plan": [] if one["example"] else [{"finds": definition}]},
         },
@@ -1415,8 +1418,8 @@ def verify(check, row):
         broken, solved = check["failures"](visible), "test_hidden.test_issue" not in check["failures"](both)
         kinds.append("breaks" if broken else "edge" if solved else "fails")
     if row["edge"]:
-        message = row["plan"][-1]["finds"]
-        assert message in check["regression"](row, row["wrong"][0])[1], (where, check["regression"](row, row["wrong"][0]))
+        message = row["parts"]["repair"]["plan"][-1]["finds"]
+        assert message in check["run_tests"](row, row["wrong"][0])[1], (where, check["run_tests"](row, row["wrong"][0]))
     assert check["tests_well"](row, row["parts"]["reproduce"]["gold"])[0], (where, check["tests_well"](row, row["parts"]["reproduce"]["gold"]))
     for test in row["parts"]["reproduce"]["wrong"]:
         assert not check["tests_well"](row, test)[0], (where, test)
@@ -1426,12 +1429,13 @@ def verify(check, row):
 ACTIONS = ["retrieve", "test", "edit", "run", "review", "finish"]
 
 
-def choices(row, hops):
+def choices(task):
     """What the meta agent should do next, by what was done last."""
-    retrieved = {f"retrieve-{n}": "retrieve" if n <= hops else "test" for n in range(1, 7)}
-    after_test = "finish" if row["task"] == "test" else "edit"
-    right = {"begin": "retrieve", **retrieved, "test": after_test, "edit": "run", "run-passed": "review", "run-failed": "edit", "review-passed": "finish", "review-failed": "edit"}
-    return {f"next-{state}": {"gold": action, "wrong": [other for other in ACTIONS if other != action], "plan": []} for state, action in right.items()}
+    write, after_test = ("test", "review") if task == "test" else ("edit", "edit")
+    right = {"begin": "retrieve", "retrieved": "test", "test": after_test, "edit": "run", "run-passed": "review", "run-failed": "retrieve",
+             "again": write, "review-passed": "finish", "review-failed": "retrieve"}
+    parts = {f"next-{state}": {"gold": action, "wrong": [other for other in ACTIONS if other != action], "plan": []} for state, action in right.items()}
+    return parts | {"next-by-lot": {"gold": "none", "wrong": ACTIONS, "plan": [{"finds": "what no one shows"}]}}
 
 
 def added(before, after):
@@ -1444,7 +1448,7 @@ def task_of(check, row, task):
     """A task of USEagent from an issue: to repair it, to write a test that shows it, or to complete a patch that was left half-way."""
     parts = row["parts"]
     out = {key: row[key] for key in ["id", "kind", "question", "files", "hidden", "patch", "wrong", "difficulty", "hops", "edge"]}
-    out |= {"id": row["id"].replace("issue", task), "task": task, "answer": row["patch"], "parts": {}}
+    out |= {"id": row["id"].replace("issue", task), "task": task, "part": "reproduce" if task == "test" else "repair", "answer": row["patch"], "parts": {}}
     repair, reproduce = parts["repair"]["plan"], {key: parts["reproduce"][key] for key in ["gold", "wrong", "plan"]}
     if task == "test":
         out |= {"question": "Write a test that fails because of this issue: " + row["question"], "answer": reproduce["gold"], "wrong": reproduce["wrong"]}
@@ -1466,12 +1470,12 @@ def task_of(check, row, task):
     if task != "test":
         out["parts"]["repair"] = {"gold": out["answer"], "wrong": out["wrong"], "plan": repair}
     out["parts"]["reproduce"] = reproduce
-    out["plan"] = reproduce["plan"] if task == "test" else repair
-    out["parts"] |= choices(out, row["hops"])
+    out["parts"] |= choices(task)
     assert check["check"](out, out["answer"])[0], (out["id"], check["check"](out, out["answer"]))
     for wrong in out["wrong"]:
         assert not check["check"](out, wrong)[0], (out["id"], wrong)
     assert not check["failures"](check["outcomes"]([check["copy_of"](out)])[0]), out["id"]
+    del out["wrong"]
     return out
 
 
@@ -1492,16 +1496,18 @@ def main():
         rows.append(row)
         for path, text in row["files"].items():
             write(OUT / "trees" / row["folder"] / path, text)
-    write(OUT / "issues.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     tasks = [task_of(check, row, "partial") for row in rows if row["kind"] == "feature"]
     bugs = [row for row in rows if row["kind"] == "bug"]
     tasks += [task_of(check, row, "repair") for row in bugs[:10]]
     tasks += [task_of(check, row, "test") for row in rows if row["kind"] == "refactoring" or row in bugs[10:]]
     rng.shuffle(tasks)
+    for row in rows:
+        del row["wrong"]
+    write(OUT / "issues.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write(OUT / "tasks.jsonl", "".join(json.dumps(task) + "\n" for task in tasks))
     if "-v" in sys.argv:
         for task in tasks:
-            print(task["id"], task["hops"], task["plan"])
+            print(task["id"], task["hops"], task["parts"][task["part"]]["plan"])
         for row in rows:
             print(row["id"], row["kind"], "hops", row["hops"], "edge" if row["edge"] else "", row["mistakes"], len(json.dumps(row)))
 

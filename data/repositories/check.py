@@ -9,7 +9,8 @@ import json
 import math
 import re
 
-# Runs the tests of several copies of a repository, each in a process of its own, and prints for each copy what failed.
+# Runs the tests of several copies of a repository, each in a process of its own with a second of
+# processor time, and prints for each copy what failed.
 RUNNER = '''
 import importlib, json, os, signal, sys, traceback
 
@@ -41,7 +42,7 @@ for folder in sorted(os.listdir("copies")):
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(2)
+        signal.setitimer(signal.ITIMER_PROF, 1)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -117,11 +118,6 @@ def sources(row):
     return {path: text for path, text in row["files"].items() if not path.startswith("tests/")}
 
 
-def tree(row):
-    """Paths of all files."""
-    return "\n".join(sorted(row["files"]))
-
-
 def paths_in(row, text):
     return [path for path in row["files"] if re.search(r"(?<![\w/.])" + re.escape(path), text)]
 
@@ -161,9 +157,17 @@ def combine(row, *lists):
         for line in text.splitlines():
             for path in paths_in(row, line):
                 counts[path] = counts.get(path, 0) + 1
-    kept = sorted(counts, key=lambda path: -counts[path])[:3]
-    assert kept, "no file is named"
-    return "\n".join(kept)
+    return "\n".join(sorted(counts, key=lambda path: -counts[path])[:3])
+
+
+def everything(row, named):
+    """All source files, whatever was named."""
+    return read(row, "\n".join(sources(row)))
+
+
+def outline(row, named):
+    """The skeletons of the three files that a model named or that were retrieved."""
+    return skeleton(row, combine(row, named, retrieve(row)))
 
 
 def skeleton(row, paths):
@@ -172,15 +176,15 @@ def skeleton(row, paths):
     for path in paths_in(row, paths):
         out.append(f"### {path}")
         for node in ast.parse(row["files"][path]).body:
-            out += outline(node, "")
+            out += signatures(node, "")
     return "\n".join(out)
 
 
-def outline(node, indent):
+def signatures(node, indent):
     if isinstance(node, ast.Assign):
         return [f"{indent}{ast.unparse(node.targets[0])} = ..."]
     if isinstance(node, ast.ClassDef):
-        return [f"{indent}class {node.name}:"] + [line for inner in node.body for line in outline(inner, indent + "    ")]
+        return [f"{indent}class {node.name}:"] + [line for inner in node.body for line in signatures(inner, indent + "    ")]
     if isinstance(node, ast.FunctionDef):
         about = (ast.get_docstring(node) or "").splitlines()[:1]
         return [f"{indent}def {node.name}({ast.unparse(node.args)}):"] + [f'{indent}    """{line}"""' for line in about]
@@ -210,12 +214,6 @@ def named(node):
 
 
 # Tests.
-
-def regression(row, patch):
-    """Whether the visible tests pass with a patch."""
-    result, = outcomes([copy_of(row, patch)])
-    return not failures(result), report(result)
-
 
 def reproduction(row, test):
     """Whether a test fails on the repository as it is, as a test that shows the issue must."""
@@ -284,25 +282,3 @@ def search(row, code):
     modules = [module for path in seen for module in re.findall(r"^from \.(\w+) import", row["files"][path], re.M)]
     further = [path for path in texts if path not in seen and path.split("/")[-1].removesuffix(".py") in modules]
     return code + ("\n" + read(row, "\n".join(further)) if further else "")
-
-
-def state(row, before, action, report, verdict):
-    """What was done last and how it ended, in a word."""
-    action = next((name for name in ["retrieve", "test", "edit", "run", "review", "finish"] if name in action), "finish")
-    if action == "retrieve":
-        times = int(before[-1]) if before.startswith("retrieve-") else 0
-        return f"retrieve-{min(times + 1, 6)}"
-    if action == "run":
-        counts = re.match(r"(\d+) of (\d+) tests", report)
-        return "run-passed" if counts and counts[1] == counts[2] else "run-failed"
-    return f"review-{verdict}" if action == "review" else action
-
-
-def finished(row, action):
-    """Whether the meta agent ends the work."""
-    return "finish" in action, action
-
-
-def deliver(row, draft, test):
-    """What was asked for: the test or the patch."""
-    return test if row["task"] == "test" else draft
