@@ -145,9 +145,26 @@ def main():
             town = born_in[founder]
             ask(f"In which town was the founder of the firm that makes {product} born?", town, another(towns, town),
                 [makes(product), founds(made), born(founder)], [where[product], where[made], where[founder]])
+    # For a tree of agents: two look for each hop, one by the question and one by its words.
+    trees = {1: [], 2: [], 3: []}
+    for row in questions:
+        plan, parts = json.loads(row["plan"]), {}
+        # A tree that is not done after its last hop looks for it once more.
+        for n in (1, 2, 3):
+            hop = min(n, len(plan))
+            step, before = plan[hop - 1], [{"finds": plan[hop - 2]["finds"]}] if hop > 1 else []
+            words = " ".join(word for word in step["arguments"]["query"].rstrip("?").split() if word[0].isupper()).split(" ", 1)[1]
+            other = {"tool": "search", "arguments": {"query": words}, "finds": step["finds"]}
+            for name, call in (("a", step), ("b", other)):
+                parts[f"hop{n}{name}"] = {"gold": step["finds"], "wrong": [f"{words} is not known"], "plan": before + [call]}
+            last = n >= len(plan)
+            parts[f"end{n}"] = {"gold": "done" if last else "more", "wrong": ["more"], "plan": [{"finds": step["finds"]}] if last else []}
+        parts["answer"] = {"gold": row["answer"], "wrong": [row["distractor"]], "plan": [{"finds": plan[-1]["finds"]}]}
+        trees[row["hops"]].append({key: row[key] for key in ("id", "question", "answer", "hops")} | {
+            "wrong": [row["distractor"]], "plan": plan, "parts": parts})
     rng.shuffle(documents)
     OUT.mkdir(parents=True, exist_ok=True)
-    for name, rows in [("documents.jsonl", documents), ("questions.jsonl", questions)]:
+    for name, rows in [("documents.jsonl", documents), ("questions.jsonl", questions), *((f"tree-{n}.jsonl", rows) for n, rows in trees.items())]:
         (OUT / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     with open(OUT / "facts.csv", "w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")

@@ -1,0 +1,5 @@
+"""Checks answers to questions of the corpus."""
+
+
+def check(row, answer):
+    return answer.strip().lower() == row["answer"].lower()
