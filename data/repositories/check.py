@@ -282,3 +282,15 @@ def search(row, code):
     modules = [module for path in seen for module in re.findall(r"^from \.(\w+) import", row["files"][path], re.M)]
     further = [path for path in texts if path not in seen and path.split("/")[-1].removesuffix(".py") in modules]
     return code + ("\n" + read(row, "\n".join(further)) if further else "")
+
+
+# Placebos: the same work, and no word on what failed.
+
+def run_tests_silently(row, patch, test=""):
+    passed, text = run_tests(row, patch, test)
+    return passed, text.splitlines()[0]
+
+
+def reproduction_silently(row, test):
+    passed, text = reproduction(row, test)
+    return passed, text.splitlines()[0]
