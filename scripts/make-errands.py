@@ -364,8 +364,9 @@ def main():
     assert len(tasks) == 40
     order = list(range(40))
     rng.shuffle(order)
-    for file, rows in [("tasks.jsonl", tasks), ("programs.jsonl", programs)]:
-        (OUT / file).write_text("".join(json.dumps(rows[i]) + "\n" for i in order))
+    surprises = [task if task["surprises"] else None for task in tasks]
+    for file, rows in [("tasks.jsonl", tasks), ("programs.jsonl", programs), ("surprises.jsonl", surprises)]:
+        (OUT / file).write_text("".join(json.dumps(rows[i]) + "\n" for i in order if rows[i]))
 
 
 def described():
