@@ -27,6 +27,6 @@ def everything(row, hits):
 
 def check(row, answer):
     def plain(text):
-        return re.sub(r"\W+", " ", text.lower()).strip()
+        return f" {' '.join(re.findall(r'[a-z0-9]+', text.lower()))} "
 
     return plain(row["answer"]) in plain(answer)

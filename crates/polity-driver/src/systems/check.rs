@@ -3,6 +3,7 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
+use super::entry::CONSENT;
 use super::outcome::{self, BenchRun, DERIVED, RANKED, Runs, Values};
 use super::{Entry, FILE, shown};
 use crate::run::claim_shared;
@@ -341,11 +342,11 @@ impl Asked<'_> {
         let mut bench = Bench { out: self.out.to_path_buf(), runs: Vec::new(), known: BTreeMap::new() };
         let mut plans = Vec::new();
         for entry in self.entries {
-            let lacks = entry
-                .system
-                .needs
-                .iter()
-                .find_map(|need| engine.providers.for_model(need).and_then(|provider| provider.check(need)).err());
+            let lacks = entry.system.needs.iter().find_map(|need| match need.as_str() {
+                CONSENT => (!engine.outside.allow_tools)
+                    .then(|| "its tools start programs or ask hosts; --allow-tools allows that".to_owned()),
+                need => engine.providers.for_model(need).and_then(|provider| provider.check(need)).err(),
+            });
             let mut any = false;
             for claim in &entry.system.claims {
                 let (mut looks, mut simulated) = (Vec::new(), entry.system.simulated);

@@ -29,7 +29,7 @@ pub struct System {
     pub ids: Vec<u32>,
     /// The leaves that compose it, `methods/dylan`.
     pub leaves: Vec<String>,
-    /// What it needs on the machine besides Polity, `tool/python`.
+    /// What it needs on the machine besides Polity: `tool/python`, or `consent`, the user's leave to start programs (`--allow-tools`).
     #[serde(default)]
     pub needs: Vec<String>,
     /// Seeds with which every arm is run, from its scenario's own on.
@@ -113,6 +113,9 @@ pub enum Standing {
     /// No claim decides it.
     Missing,
 }
+
+/// What an entry needs whose tools start programs or ask hosts.
+pub const CONSENT: &str = "consent";
 
 /// What decides a claim, from what reaches furthest to what reaches least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
