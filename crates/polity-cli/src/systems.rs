@@ -23,10 +23,26 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
-        Systems::Check { names, all, quick, breaks, allow_tools, dry_run, out, limits, systems, access, common } => {
+        Systems::Check {
+            names,
+            all,
+            quick,
+            breaks,
+            without,
+            allow_tools,
+            dry_run,
+            out,
+            limits,
+            systems,
+            access,
+            common,
+        } => {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
-                true => catalogue.entries.iter().collect(),
+                true => {
+                    let needs = |entry: &&Entry| entry.system.needs.iter().any(|need| without.contains(need));
+                    catalogue.entries.iter().filter(|entry| !needs(entry)).collect()
+                }
                 false => with_examples(&catalogue, &names)?,
             };
             let answering = Answering { allow_tools, ..Answering::default() };
