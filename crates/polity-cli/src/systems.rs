@@ -71,7 +71,10 @@ fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, F
         Failure::new(Exit::Input, what)
     })?;
     // Shown relative to the current folder, if possible.
-    let folder = folder.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(folder);
+    let folder = match folder.strip_prefix(&here) {
+        Ok(shorter) if !shorter.as_os_str().is_empty() => shorter.to_path_buf(),
+        _ => folder,
+    };
     Ok(Catalogue::read(&folder, registry)?)
 }
 
