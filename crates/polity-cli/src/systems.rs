@@ -14,7 +14,7 @@ use polity_kernel::registry::Registry;
 use polity_stats::CONFIDENCE;
 use polity_store::disk::Disk;
 use serde_json::{Value, json as object};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The default folder of systems, in the current folder or a parent.
 const FOLDER: &str = "systems";
