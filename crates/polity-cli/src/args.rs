@@ -789,7 +789,7 @@ pub enum Mcp {
     Serve(McpServe),
 }
 
-/// What `polity mcp serve` serves, and to whom.
+/// Options of `polity mcp serve`.
 #[derive(Debug, ClapArgs)]
 pub struct McpServe {
     /// Folder with the scenarios that may be run.

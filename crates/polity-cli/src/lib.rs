@@ -268,7 +268,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::New { kind, name, polity, guided } => new::new(kind, &name, polity.as_deref(), &guided, registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
-        Verb::Mcp(args::Mcp::Serve(asked)) => mcp::serve(asked, engine::plain_engine(registry).disk.clone()),
+        Verb::Mcp(args::Mcp::Serve(asked)) => mcp::serve(asked),
         Verb::MockServer(mock) => mock::mock_server(mock.options()?),
         Verb::Schema => Ok(manual::schema(registry)),
         Verb::Doctor { folder, json } => Ok(doctor::doctor(&folder, json)),

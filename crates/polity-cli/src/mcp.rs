@@ -8,11 +8,10 @@ use super::failure::{Exit, Failure};
 use super::output::note;
 use polity_kernel::tool::{Arguments, EffectClass, ToolOutput, ToolSpec};
 use polity_mcp::server::{Http, Progress, Served, ServedTool, serve_http, serve_stdio};
-use polity_store::disk::Disk;
 use serde_json::{Value as Json, json};
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
@@ -30,13 +29,12 @@ struct Office {
     runs: PathBuf,
     model: Option<String>,
     /// What may still be spent, in US dollars, if there is a limit.
-    left: Arc<Mutex<Option<f64>>>,
+    left: Mutex<Option<f64>>,
     turns: Semaphore,
-    disk: Arc<dyn Disk>,
 }
 
 /// Serves until standard input ends, or, over HTTP, until it is stopped.
-pub fn serve(asked: McpServe, disk: Arc<dyn Disk>) -> Result<Exit, Failure> {
+pub fn serve(asked: McpServe) -> Result<Exit, Failure> {
     let refused = |why: String| Failure::new(Exit::Input, why);
     let McpServe { scenarios, runs, model, max_cost, listen, token } = asked;
     let scenarios = std::fs::canonicalize(&scenarios)
@@ -47,10 +45,9 @@ pub fn serve(asked: McpServe, disk: Arc<dyn Disk>) -> Result<Exit, Failure> {
         scenarios,
         runs,
         model,
-        left: Arc::new(Mutex::new(max_cost)),
+        left: Mutex::new(max_cost),
         // Calls under a limit are made one after the other, so that together they stay below it.
         turns: Semaphore::new(if max_cost.is_some() { 1 } else { AT_ONCE }),
-        disk,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| refused(error.to_string()))?;
@@ -233,8 +230,7 @@ impl Office {
 
     fn new_run(&self, name: &str) -> Result<PathBuf, String> {
         let all = 1..=1_000_000u32;
-        let free =
-            all.map(|n| self.runs.join(format!("{name}-{n}"))).find(|folder| !self.disk.exists(folder).unwrap_or(true));
+        let free = all.map(|n| self.runs.join(format!("{name}-{n}"))).find(|folder| !folder.exists());
         free.ok_or_else(|| format!("{} has too many runs", self.runs.display()))
     }
 

@@ -69,8 +69,8 @@ impl Method for Workflow {
     const QUANTITIES: &'static [Quantity] = &[
         Quantity { name: "tool-calls", doc: "calls of tools" },
         Quantity { name: "steps", doc: "steps that were done" },
-        Quantity { name: "recall", doc: "share of what there is to find that was found, as the checker measures it" },
-        Quantity { name: "precision", doc: "share of what was found that is right, as the checker measures it" },
+        Quantity { name: "recall", doc: "share of the right results that were found, as the checker measures it" },
+        Quantity { name: "precision", doc: "share of the found results that are right, as the checker measures it" },
         Quantity { name: "grounded", doc: "share of claims with evidence, as the checker measures it" },
         Quantity { name: "coverage", doc: "share of the work that was covered, as the checker measures it" },
         Quantity { name: "size", doc: "size of what was made, in the checker's unit" },

@@ -46,15 +46,6 @@ impl Output {
             false => self.all.iter().map(String::as_str).collect(),
         }
     }
-
-    /// The elements that `each` goes through: several samples, else lines.
-    pub fn elements(&self) -> Vec<String> {
-        if !self.all.is_empty() {
-            return self.all.clone();
-        }
-        let lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.map(str::to_owned).collect()
-    }
 }
 
 /// The outputs so far, by id, and the elements at hand.
@@ -94,6 +85,17 @@ impl Outputs {
     pub fn given(&self, id: &str) -> String {
         let text = self.get(id).map_or_else(String::new, |output| output.text.clone());
         if self.blank.iter().any(|blank| blank == id) { covered(&text) } else { text }
+    }
+
+    /// The elements that `each` goes through: several samples, else lines; covered under the placebo.
+    pub fn elements(&self, id: &str) -> Vec<String> {
+        let Some(output) = self.get(id) else { return Vec::new() };
+        let elements: Vec<&str> = match output.all.is_empty() {
+            true => output.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect(),
+            false => output.texts(),
+        };
+        let is_blank = self.blank.iter().any(|blank| blank == id);
+        elements.into_iter().map(|text| if is_blank { covered(text) } else { text.to_owned() }).collect()
     }
 
     pub fn enter(&mut self, name: &str, element: &str) {

@@ -5,7 +5,7 @@ use super::plan::{Step, When};
 use super::{CALL, OUTPUT, Params, RESULT, STEPS, TOOL_CALLS, Workflow};
 use crate::team::act::{self, Acted, Course};
 use crate::team::{NO_ANSWER, Stand, form, judge, refine, stand, talk, vote, wanted};
-use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
+use polity_kernel::ask::{AskError, Part, ResponseFormat, Task, Value};
 use polity_kernel::items::judged;
 use polity_kernel::method::{Brief, Method, TeamContext};
 use polity_kernel::policy::Fault;
@@ -69,9 +69,8 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
     fn holds(&self, When { passed, failed, has, lacks }: &When) -> bool {
         let is =
             |id: &Option<String>, wanted: bool| id.as_ref().is_none_or(|id| self.outputs.passed(id) == Some(wanted));
-        let has_text = |(id, text): &(String, String)| {
-            self.outputs.get(id).is_some_and(|output| output.text.to_lowercase().contains(&text.to_lowercase()))
-        };
+        let has_text =
+            |(id, text): &(String, String)| self.outputs.given(id).to_lowercase().contains(&text.to_lowercase());
         is(passed, true)
             && is(failed, false)
             && has.as_ref().is_none_or(has_text)
@@ -123,7 +122,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
     }
 
     async fn each(&mut self, step: &Step, over: &str) -> Result<(), Fault> {
-        let elements = self.outputs.get(over).map(Output::elements).unwrap_or_default();
+        let elements = self.outputs.elements(over);
         let (mut all, mut whole) = (Vec::new(), String::new());
         for element in elements {
             if let Some(name) = &step.element {
@@ -297,7 +296,12 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         let function = step.run.clone().unwrap_or_default();
         let checked = match self.context.run_checker(&function, &texts).await {
             Ok(checked) => checked,
-            Err(why) => return Ok(Output::failed(why.to_string())),
+            Err(AskError::Invalid { why, .. }) => return Err(Fault(why)),
+            // It says nothing about the texts: the step has neither passed nor failed.
+            Err(why) => {
+                self.context.record(0, NO_ANSWER, why.to_string());
+                return Ok(Output::default());
+            }
         };
         for (name, value) in &checked.measures {
             let place = Workflow::QUANTITIES.iter().position(|quantity| quantity.name == name).ok_or_else(|| {
@@ -375,7 +379,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         Output { text: why, passed: Some(passed), asked: Some(asked), ..Output::default() }
     }
 
-    /// Puts documents after the question of a brief.
+    /// Puts documents into the last message of a brief, after its first part: the question, or a finding.
     fn show(&self, brief: &mut Brief, see: &[String]) {
         let documents = self.documents(see);
         if let Some(message) = brief.messages.last_mut() {
@@ -392,11 +396,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         let held = Stand { by, answer: before.text.clone(), reasons: before.reasons.clone() };
         let finding = refine::Finding { by: after.clone(), right: false, words: self.outputs.shown(&after) };
         let mut brief = refine::again(self.brief(&asked), &held, &finding).task(Task::Solve);
-        let documents = self.documents(&step.see);
-        if let Some(message) = brief.messages.last_mut() {
-            let place = 1.min(message.parts.len());
-            message.parts.splice(place..place, documents);
-        }
+        self.show(&mut brief, &step.see);
         match self.stands(vec![brief]).await.pop() {
             Some(Stand { answer, reasons, .. }) => {
                 Output { text: answer, reasons, asked: Some(asked), ..Output::default() }

@@ -158,7 +158,7 @@ pub(super) fn places(template: &str) -> Vec<(usize, usize, &str)> {
         .collect()
 }
 
-/// Checks the steps: every one has one action, and names only what there is.
+/// Checks that every step has exactly one action, and that all steps, elements and columns it names exist.
 pub(super) fn check(params: &Params) -> Result<(), Invalid> {
     Invalid::unless(!params.steps.is_empty(), "steps", "a workflow needs at least one step")?;
     let mut ids = BTreeSet::new();

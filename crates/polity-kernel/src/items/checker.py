@@ -74,16 +74,19 @@ def _checked(value):
         checked.update(passed=bool(value[0]), text=str(value[1]))
     else:
         checked.update(value)
+        if "passed" not in value and checked["score"] is not None:
+            checked["passed"] = checked["score"] >= 1
     if checked["score"] is None:
         checked["score"] = float(bool(checked["passed"]))
-    elif "passed" not in value if isinstance(value, dict) else False:
-        checked["passed"] = checked["score"] >= 1
     return checked
 
 
 def _main(source, function, row, texts):
     known = {"execute": execute, "files_of": files_of, "__name__": "checker"}
-    exec(compile(source, "checker", "exec"), known)
+    try:
+        exec(compile(source, "checker", "exec"), known)
+    except Exception as error:
+        return {"fault": f"the checker file cannot be used: {type(error).__name__}: {error}"}
     if not callable(known.get(function)):
         names = sorted(name for name, value in known.items() if callable(value) and not name.startswith("_"))
         return {"fault": f"the checker has no function `{function}`; it has {', '.join(names)}"}

@@ -35,6 +35,15 @@ pub struct Checked {
     pub measures: BTreeMap<String, f64>,
 }
 
+/// Why a function of a checker file has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckerError {
+    /// The file cannot be used: it is no Python, or lacks the function.
+    Broken(String),
+    /// It ended without a result, for instance because it exceeded a limit of the sandbox.
+    NoResult(String),
+}
+
 impl Checker {
     /// Returns the question to [`Ran::PYTHON`] that calls a function of the file with the row and these texts.
     #[must_use]
@@ -58,27 +67,31 @@ impl Checked {
     /// Reads the result of a run.
     ///
     /// # Errors
-    /// The run has no result: the file is not Python, the function is missing, or a limit of the sandbox was exceeded. The message says so.
-    pub fn read(ran: &Ran) -> Result<Checked, String> {
+    /// The file is no Python or lacks the function, or the run has no result, for instance because it exceeded a limit of the sandbox.
+    pub fn read(ran: &Ran) -> Result<Checked, CheckerError> {
         let line = ran.output.lines().rev().find_map(|line| line.strip_prefix(MARK));
         let Some(json) = line else {
             let last = ran.errors.trim().lines().last().unwrap_or_default();
-            return Err(format!("the checker ended without a result ({}): {last}", ran.ended.name()));
+            return Err(CheckerError::NoResult(format!(
+                "the checker ended without a result ({}): {last}",
+                ran.ended.name()
+            )));
         };
         #[derive(Deserialize)]
         struct Fault {
             fault: String,
         }
         if let Ok(Fault { fault }) = serde_json::from_str(json) {
-            return Err(fault);
+            return Err(CheckerError::Broken(fault));
         }
-        serde_json::from_str(json).map_err(|error| format!("the checker's result cannot be read: {error}"))
+        let unread = |error| CheckerError::Broken(format!("the checker's result cannot be read: {error}"));
+        serde_json::from_str(json).map_err(unread)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::panic, clippy::unwrap_used)]
     use super::*;
     use std::process::Command;
 
@@ -99,7 +112,7 @@ def ran(row, answer):
     return status == 0, output
 "#;
 
-    fn called(function: &str, texts: &[&str]) -> Result<Checked, String> {
+    fn called(function: &str, texts: &[&str]) -> Result<Checked, CheckerError> {
         let row = serde_json::json!({"answer": "4\u{2028}\"'", "list": "[1, 2]"}).to_string();
         let request = Checker { source: SOURCE.into(), row }.request(function, texts);
         let program = request.messages[0].rendered();
@@ -123,7 +136,8 @@ def ran(row, answer):
         assert!(called("share", &["abcd"]).unwrap().passed);
         let broken = called("broken", &[]).unwrap();
         assert!(!broken.passed && broken.text.contains("KeyError"), "{broken:?}");
-        assert!(called("other", &[]).unwrap_err().contains("no function `other`; it has broken, check"));
+        let Err(CheckerError::Broken(why)) = called("other", &[]) else { panic!("the function is missing") };
+        assert!(why.contains("no function `other`; it has broken, check"), "{why}");
     }
 
     #[test]

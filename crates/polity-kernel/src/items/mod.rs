@@ -11,7 +11,7 @@ mod recorded;
 mod shape;
 
 pub use answers::{boxed, last_number, same_answer};
-pub use checker::{CHECK, Checked, Checker};
+pub use checker::{CHECK, Checked, Checker, CheckerError};
 pub use code::{Program, Tested, program};
 pub use read::read;
 pub(crate) use recorded::in_other_order;
