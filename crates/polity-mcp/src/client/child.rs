@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 /// What a child gets of the own environment.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG"];
@@ -20,12 +21,19 @@ const ENDING: Duration = Duration::from_secs(1);
 
 pub(super) type Pipes = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
+/// Time in which the last words of an ended server should have been read. What it started may hold the stream open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// A child with what it started itself: all of them are killed when it is dropped.
-pub(super) struct Group(Child);
+pub(super) struct Group {
+    child: Child,
+    /// Reads its stderr, until that is closed.
+    listener: Option<JoinHandle<()>>,
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let id = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(id) = id {
             // It may have ended in the meantime.
             let _ = kill_process_group(id, Signal::KILL);
@@ -34,9 +42,13 @@ impl Drop for Group {
 }
 
 impl Group {
-    /// Says how the child ended; or that it did not.
+    /// Says how the child ended; or that it did not. What it wrote to stderr has been heard by then.
     pub async fn ended(&mut self) -> String {
-        match tokio::time::timeout(ENDING, self.0.wait()).await {
+        let ended = tokio::time::timeout(ENDING, self.child.wait()).await;
+        if let (Ok(_), Some(listener)) = (&ended, self.listener.take()) {
+            let _ = tokio::time::timeout(LAST_WORDS, listener).await;
+        }
+        match ended {
             Ok(Ok(status)) => format!("it ended ({status})"),
             Ok(Err(error)) => format!("it ended ({error})"),
             Err(_) => "it closed its stdout".into(),
@@ -47,7 +59,7 @@ impl Group {
     pub fn leave(mut self) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let _ = tokio::time::timeout(FAREWELL, self.0.wait()).await;
+                let _ = tokio::time::timeout(FAREWELL, self.child.wait()).await;
             });
         }
     }
@@ -73,17 +85,17 @@ pub(super) fn start(
         .spawn()
         .map_err(|error| format!("`{program}` cannot be started ({error}): install it, or give its full path"))?;
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let group = Group(child);
+    let mut group = Group { child, listener: None };
     let (Some(stdin), Some(stdout), Some(mut stderr)) = streams else {
         return Err(format!("`{program}` has no streams"));
     };
     let heard = watch.clone();
-    tokio::spawn(async move {
+    group.listener = Some(tokio::spawn(async move {
         let mut bytes = [0; 4096];
         while let Ok(length @ 1..) = stderr.read(&mut bytes).await {
             heard.heard(&bytes[..length]);
         }
-    });
+    }));
     let pipes = AsyncRwTransport::new(Limited::new(stdout, watch.clone()), stdin).with_max_line_length(usize::MAX);
     Ok((pipes, group))
 }
