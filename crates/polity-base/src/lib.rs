@@ -5,6 +5,7 @@
 pub mod digest;
 pub mod distance;
 pub mod expression;
+pub mod formula;
 pub mod outline;
 pub mod population;
 pub mod rng;
