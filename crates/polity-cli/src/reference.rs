@@ -195,7 +195,7 @@ impl<'a> Book<'a> {
         let of_leaf = properties.is_some_and(|keys| keys.contains_key("kind"));
         let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
         let of_metric = of_leaf && properties.is_some_and(|keys| keys.contains_key("of"));
-        let told = |key: &str| of_leaf && key == "kind" || of_metric && ["of", "every"].contains(&key);
+        let told = |key: &str| of_leaf && key == "kind" || of_metric && ["of", "by", "every"].contains(&key);
         let rows: Vec<_> = properties.into_iter().flatten().filter(|(key, _)| !told(key)).collect();
         if rows.is_empty() {
             return;
@@ -235,7 +235,9 @@ impl<'a> Book<'a> {
             return values.iter().map(|value| format!("`{}`", flow(value))).collect::<Vec<_>>().join(", ");
         }
         if let Some(options) = options(schema) {
-            let options = options.iter().filter(|option| option["type"] != "null");
+            // Every scalar of a policy may differ by agent; the chapter on populations says how.
+            let plain = |option: &&Value| option["type"] != "null" && option["$ref"] != "#/$defs/by_agent";
+            let options = options.iter().filter(plain);
             return options.map(|option| self.kind_of(option)).collect::<Vec<_>>().join(" or ");
         }
         let kind = match &schema["type"] {

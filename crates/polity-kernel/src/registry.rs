@@ -6,7 +6,7 @@ use crate::cohort::CohortPolicy;
 use crate::environment::{self, AsWorld, DeclareEnvironment, Env, Environment};
 use crate::method::{self, Facts, Method, MethodHost, Methods};
 use crate::metric::{self, Metric, MetricHost, Source};
-use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
+use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts, Variants};
 use crate::population::Population;
 use crate::scenario::Inputs;
 use crate::tool::{AskingToolkit, OutsideToolkit, PureToolkit, ToolSpec};
@@ -264,12 +264,12 @@ impl Registry {
 
     /// Adds a policy.
     pub fn policy<P: Policy>(&mut self, files: LeafFiles) {
-        self.put_policy(files, policy::Host::<P>::new);
+        self.put_policy(files, false, policy::Host::<P>::new);
     }
 
     /// Adds a policy with a cohort step.
     pub fn cohort_policy<P: CohortPolicy>(&mut self, files: LeafFiles) {
-        self.put_policy(files, policy::Host::<P>::with_cohort_step);
+        self.put_policy(files, true, policy::Host::<P>::with_cohort_step);
     }
 
     /// Adds a policy with a cohort step, under another name than its type's, with a function that opens it. So one type can be several
@@ -285,20 +285,21 @@ impl Registry {
             summary,
             LeafFiles::default(),
             Box::new(move |node, path, setup| {
-                let policy = open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(policy::Host::<P>::with_cohort_step(policy)))
+                let policies = policy::open_variants(node, path, setup, true, &open)?;
+                Ok(Arc::new(policy::Host::<P>::with_cohort_step(policies)))
             }),
         );
     }
 
-    fn put_policy<P: Policy>(&mut self, files: LeafFiles, host: fn(P) -> policy::Host<P>) {
+    /// `whole`: whether it has a cohort step.
+    fn put_policy<P: Policy>(&mut self, files: LeafFiles, whole: bool, host: fn(Variants<P>) -> policy::Host<P>) {
         self.policies.put::<P::Params>(
             P::NAME,
             P::SUMMARY,
             files,
             Box::new(move |node, path, setup| {
-                let policy = P::open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(host(policy)))
+                let policies = policy::open_variants(node, path, setup, whole, &P::open)?;
+                Ok(Arc::new(host(policies)))
             }),
         );
     }

@@ -10,6 +10,7 @@ use super::{kinds, span, text, toolbox, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
 use crate::method::{Placebo, PlantedFault};
+use crate::population::groups::By;
 use crate::topology;
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -145,7 +146,11 @@ fn one() -> u64 {
 pub struct CohortSource {
     /// Its name.
     pub name: Option<String>,
-    /// Its share of the agents that are not in fixed cohorts. The shares of a scenario sum to 1.
+    /// Its agents, as a condition on attributes: `party == "green" and age < 30`. An agent belongs to the first cohort whose condition it
+    /// meets; cohorts without one share the others.
+    #[serde(rename = "where")]
+    pub only: Option<String>,
+    /// Its share of the agents that are not in fixed cohorts, or that meet no condition. These shares sum to 1.
     pub share: Option<f64>,
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
     pub count: Option<Count>,
@@ -342,7 +347,7 @@ pub struct MemberSource {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemSource {
-    /// A CSV, TSV or JSONL file, relative to the scenario.
+    /// A CSV, TSV, JSONL or Parquet file, relative to the scenario.
     pub file: String,
     /// Its format, which determines the columns and how answers are scored.
     #[serde(default)]
@@ -405,8 +410,12 @@ pub struct MessageSource {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricKeys {
-    /// What is measured: a column of the world, or an act.
+    /// What is measured: a column of the world, an act, or an attribute of the population.
     pub of: String,
+    /// Measure each group apart: an attribute of the population, or a list of attributes, whose values make the groups. The metric
+    /// `opinion.mean` becomes `opinion.mean[party=green]`, and so on.
+    #[serde(default)]
+    pub by: Option<By>,
     /// Measure every this many rounds. Default: every round.
     #[serde(default)]
     #[schemars(range(min = 1))]
