@@ -532,7 +532,8 @@ impl Registry {
         setup: &PolicySetup<'_>,
     ) -> Result<Arc<dyn PolicyHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
-        self.policies.find(&kind, path)?(&rest, path, setup).map_err(|error| at_kind(error, &kind))
+        let opened = self.policies.find(&kind, path)?(&rest, path, setup);
+        opened.map_err(|error| at_kind(error, &kind, setup.world))
     }
 
     /// Opens a metric from its node, without the keys that the scenario itself reads.
@@ -547,7 +548,6 @@ impl Registry {
     }
 }
 
-/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`.
 impl Methods for Registry {
     fn facts(&self, method: &str) -> Option<&Facts> {
         Registry::facts(self, method)
@@ -565,10 +565,12 @@ impl Methods for Registry {
     }
 }
 
-fn at_kind(mut error: TreeError, kind: &Key) -> TreeError {
+/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`: the policy does not fit the
+/// world.
+fn at_kind(mut error: TreeError, kind: &Key, world: &str) -> TreeError {
     if error.path.ends_with(".kind") {
         error.origin = kind.origin.clone();
-        error.help = None;
+        error.help = Some(format!("`polity explain {world}` lists the policies that fit this world"));
     }
     error
 }

@@ -51,6 +51,9 @@ pub enum Verdict {
     /// The interval contains 0: with other seeds the difference may change its sign.
     #[serde(rename = "seed noise")]
     SeedNoise,
+    /// All values are 0: what is compared does not differ in any run.
+    #[serde(rename = "the same")]
+    Same,
     /// There are too few values to decide: fewer than [`FEW`].
     #[serde(rename = "unknown")]
     Unknown,
@@ -63,6 +66,7 @@ impl Verdict {
         match self {
             Verdict::Stable => "stable",
             Verdict::SeedNoise => "seed noise",
+            Verdict::Same => "the same",
             Verdict::Unknown => "unknown",
         }
     }
@@ -96,6 +100,7 @@ impl Estimate {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.low, self.high) {
+            (Some(low), Some(high)) if low == 0.0 && high == 0.0 => Verdict::Same,
             _ if self.n < FEW => Verdict::Unknown,
             (Some(low), Some(high)) if low > 0.0 || high < 0.0 => Verdict::Stable,
             (Some(_), Some(_)) => Verdict::SeedNoise,
@@ -489,7 +494,9 @@ mod tests {
             assert_eq!(of(&[2.0]).verdict(), Verdict::Unknown);
             let same = of(&[0.1; 7]);
             assert_eq!((same.low, same.high, same.verdict()), (Some(0.1), Some(0.1), Verdict::Stable));
-            assert_eq!(of(&[0.0; 7]).verdict(), Verdict::SeedNoise);
+            assert_eq!(of(&[0.0; 7]).verdict(), Verdict::Same);
+            // Two runs are enough to see that they are equal.
+            assert_eq!((of(&[0.0; 2]).verdict(), of(&[0.0; 1]).verdict()), (Verdict::Same, Verdict::Unknown));
             // With few values, noise has one sign too often.
             assert_eq!(of(&[1.0; FEW - 1]).verdict(), Verdict::Unknown);
         }
@@ -497,6 +504,6 @@ mod tests {
         // Means of three equal values: no rounding may look like an effect.
         let third = &[0.1; FEW][..];
         let none = welch(&[third, third, third], &[third, third]);
-        assert_eq!((none.mean, none.verdict()), (Some(0.0), Verdict::SeedNoise));
+        assert_eq!((none.mean, none.verdict()), (Some(0.0), Verdict::Same));
     }
 }

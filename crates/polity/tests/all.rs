@@ -23,6 +23,7 @@ mod diagnose;
 mod embedding;
 mod estimate;
 mod experiment;
+mod explain;
 mod faults;
 #[cfg(feature = "local")]
 #[path = "../../polity-models/tests/gguf/mod.rs"]
@@ -41,6 +42,7 @@ mod manners;
 #[cfg(target_os = "linux")]
 mod mcp_serve;
 mod memory;
+mod messages;
 mod minds;
 mod mock_server;
 mod money;
@@ -56,6 +58,7 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
 mod serve;
+mod status;
 mod steering;
 mod sweep;
 mod systems;

@@ -25,6 +25,16 @@ impl Contrast {
     }
 }
 
+/// What is said where arms ran the same.
+pub(super) fn cannot_differ(simulated: bool) -> String {
+    let why = if simulated {
+        "; simulated models do not read prompts, so arms that differ in words alone are equal"
+    } else {
+        ""
+    };
+    format!("ran the same: no value differs in any seed{why}")
+}
+
 pub(super) fn texts(columns: &Columns, name: &str) -> Vec<Option<String>> {
     columns.iter().find(|(n, _)| n == name).map(|(_, data)| data.texts()).unwrap_or_default()
 }

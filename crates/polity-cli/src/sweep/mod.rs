@@ -5,22 +5,23 @@ mod expected;
 mod reliability;
 mod report;
 
-pub use report::write_report;
+pub use report::report_of;
 
 use super::args::{Answering, Common, SweepLimits};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure, Source, failure, is_full};
 use super::output::{self, note, print_line};
+use super::save_report;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
-use polity_driver::run::{Prepared, RunStatus};
+use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
-use polity_stats::FEW;
+use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
-use polity_store::disk::Disk;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,10 +43,13 @@ pub(super) struct RunsBar {
     told: Instant,
     /// Runs already done at this process's first report.
     before: Option<usize>,
+    /// The sweep's folder.
+    folder: String,
 }
 
 impl RunsBar {
-    pub(super) fn new() -> Self {
+    /// `folder`: that of the runs, for lines that programs read.
+    pub(super) fn new(folder: &Path) -> Self {
         let bar = ProgressBar::new(0);
         if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -54,7 +58,7 @@ impl RunsBar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos} of {len} runs  {elapsed}, {eta} left") {
             bar.set_style(style);
         }
-        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None }
+        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None, folder: folder.display().to_string() }
     }
 
     /// Removes it from the terminal.
@@ -68,12 +72,12 @@ impl WatchSweep for RunsBar {
         self.bar.set_length(runs as u64);
         self.bar.set_position(done as u64);
         let before = *self.before.get_or_insert(done.saturating_sub(1));
-        if self.bar.is_hidden() && self.told.elapsed() >= output::BETWEEN_LINES && done < runs {
+        if self.bar.is_hidden() && self.told.elapsed() >= output::between_lines() && done < runs {
             self.told = Instant::now();
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
             let left = (runs - done) as f64 * each;
-            let numbers = serde_json::json!({ "done": done, "runs": runs, "seconds_left": left });
-            output::progress(&format!("{done} of {runs} runs done, about {left:.0} s left"), &numbers);
+            let numbers = serde_json::json!({ "sweep": self.folder, "done": done, "runs": runs, "eta_s": left });
+            output::progress(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
         }
     }
 }
@@ -96,10 +100,10 @@ pub fn sweep(
                 new_folder(disk, &name, seed_of(&prepared.tree))?
             }
         };
-        let mut bar = RunsBar::new();
+        let mut bar = RunsBar::new(&out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
-        finish(begun, &out, common, disk, Some(source))
+        finish(begun, &out, common, engine, Some(source))
     })
 }
 
@@ -112,10 +116,10 @@ pub fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
-        let mut bar = RunsBar::new();
+        let mut bar = RunsBar::new(dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
-        finish(resumed, dir, common, engine.disk.as_ref(), None)
+        finish(resumed, dir, common, engine, None)
     })
 }
 
@@ -124,9 +128,10 @@ fn finish(
     result: Result<SweepSummary, DriveError>,
     dir: &Path,
     common: &Common,
-    disk: &dyn Disk,
+    engine: &Engine<'_>,
     source: Option<&Source>,
 ) -> Result<Exit, Failure> {
+    let disk = engine.disk.as_ref();
     let summary = result.map_err(|error| {
         let mut failure = failure(&error, source);
         let how = format!("polity resume {}", dir.display());
@@ -150,7 +155,8 @@ fn finish(
     if stopped {
         note(&format!("continue with: polity resume {}", summary.sweep));
     } else if !common.no_report {
-        note(&format!("report {}", write_report(disk, dir)?.display()));
+        let report = report_of(disk, dir, engine.registry)?;
+        note(&format!("report {}", save_report(disk, dir, &report)?.display()));
     }
     if common.json {
         print_line(&output::json(&summary));
@@ -175,6 +181,9 @@ fn show(summary: &SweepSummary) {
             note(&format!(" ... {} more rows in {file}", all - MOST_ROWS));
         }
     };
+    if summary.simulated {
+        note("simulated models: these numbers are no evidence about any real model");
+    }
     let arms = summary.arms.iter().map(|row| {
         let n = row.n.to_string();
         vec![row.arm.clone(), row.metric.clone(), shown(row.mean), shown(row.low), shown(row.high), n]
@@ -186,6 +195,11 @@ fn show(summary: &SweepSummary) {
     let rows: Vec<Vec<String>> = rows.into_iter().map(contrast).collect();
     if !rows.is_empty() {
         print(&["contrast", "metric", "difference", "low", "high", "verdict"], rows, "contrasts.csv");
+    }
+    for (name, of_all) in same(&summary.contrasts) {
+        if of_all {
+            note(&format!("{name}: they {}", columns::cannot_differ(summary.simulated)));
+        }
     }
     if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0).min()
         && n < FEW
@@ -209,10 +223,24 @@ fn show(summary: &SweepSummary) {
     }
 }
 
-fn contrast(row: &ContrastRow) -> Vec<String> {
+/// What is subtracted from what.
+fn difference(row: &ContrastRow) -> String {
     let factor = row.factor.as_ref().map_or(String::new(), |factor| format!("{factor}: "));
+    format!("{factor}{} minus {}", row.level, row.reference)
+}
+
+/// Each pair that is compared, and whether it is the same in all metrics.
+fn same(contrasts: &[ContrastRow]) -> BTreeMap<String, bool> {
+    let mut all: BTreeMap<String, bool> = BTreeMap::new();
+    for row in contrasts {
+        *all.entry(difference(row)).or_insert(true) &= row.verdict == Verdict::Same;
+    }
+    all
+}
+
+fn contrast(row: &ContrastRow) -> Vec<String> {
     vec![
-        format!("{factor}{} minus {}", row.level, row.reference),
+        difference(row),
         row.metric.clone(),
         shown(row.difference),
         shown(row.low),

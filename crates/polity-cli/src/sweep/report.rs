@@ -1,19 +1,21 @@
 //! The report of a sweep, from its folder alone.
 
-use super::columns::{Columns, Contrast, numbers, texts};
+use super::columns::{Columns, Contrast, cannot_differ, numbers, texts};
 use super::expected;
 use super::reliability::{Evidence, sections as reliability};
 use crate::failure::{Exit, Failure};
-use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured, render};
+use crate::story::methods;
+use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured};
 use polity_driver::results;
 use polity_driver::sweep::SweepManifest;
+use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Arm, Expectation, Reading};
 use polity_kernel::tree::Node;
 use polity_stats::{Estimate, FEW, student};
-use polity_store::disk::{Disk, write_atomically};
+use polity_store::disk::Disk;
 use polity_store::tables::TableError;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Maximum metrics in the report.
 const MOST_METRICS: usize = 60;
@@ -25,8 +27,8 @@ const MOST_RUNS: usize = 2_000;
 /// A metric's mean by arm, with its interval.
 type ByArm = BTreeMap<String, (f64, Option<(f64, f64)>)>;
 
-/// Writes `report.html` of a sweep from its folder alone.
-pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
+/// The report of a sweep, from its folder alone.
+pub fn report_of(disk: &dyn Disk, dir: &Path, registry: &Registry) -> Result<Report, Failure> {
     let manifest = SweepManifest::of(disk, dir)?;
     let tables = results::open(disk, dir)?;
     let read = |name: &str| {
@@ -48,11 +50,7 @@ pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
         alarms: read("health")?,
     };
     let evidence = Evidence::of(disk, dir, &manifest, &read("runs")?);
-    let page = render(&results.report(curves(disk, dir, &manifest), evidence.as_ref()));
-    let path = dir.join("report.html");
-    write_atomically(disk, &path, page.as_bytes())
-        .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
-    Ok(path)
+    Ok(results.report(curves(disk, dir, &manifest), evidence.as_ref(), registry))
 }
 
 /// The results of a sweep.
@@ -68,7 +66,7 @@ impl Results<'_> {
         self.manifest.design.arms.first().map_or(0, |arm| arm.seeds.len())
     }
 
-    fn report(&self, curves: Option<Section>, evidence: Option<&Evidence>) -> Report {
+    fn report(&self, curves: Option<Section>, evidence: Option<&Evidence>, registry: &Registry) -> Report {
         let manifest = self.manifest;
         let design = &manifest.design;
         let yes_no = |yes| if yes { "yes" } else { "no" };
@@ -105,7 +103,7 @@ impl Results<'_> {
             sections,
             scenario_yaml_or_json: serde_json::to_string_pretty(&manifest.scenario).unwrap_or_default(),
             reproduce: reproduce(manifest),
-            methods: methods(manifest, self.seeds()),
+            methods: methods(manifest, self.seeds(), registry),
         }
     }
 
@@ -244,6 +242,10 @@ impl Results<'_> {
                     let by = measured(row.difference.abs(), size);
                     format!("{what}{level} instead of {reference} {verb} {main} by {by}{interval}.")
                 }
+                "the same" => format!(
+                    "{what}{level} and {reference} {}.",
+                    cannot_differ(self.manifest.simulated).replace("no value", &format!("no {main}"))
+                ),
                 _ => format!("{what}{level} instead of {reference}: no stable difference in {main}."),
             }
         };
@@ -276,7 +278,7 @@ impl Results<'_> {
         };
         let words = format!(
             "A difference is stable if its 95 % interval excludes 0: with other seeds it would most likely have the same \
-             sign. It is seed noise if the interval contains 0. The verdict is about seeds alone: it says nothing about \
+             sign. It is seed noise if the interval contains 0, and “the same” if no run differs. The verdict is about seeds alone: it says nothing about \
              other parameters, models or the world outside. No correction was made for the number of comparisons. \
              {paired}{few}"
         );
@@ -432,7 +434,7 @@ fn reading(read: Reading) -> String {
 }
 
 /// The paragraph for a paper's methods section.
-fn methods(manifest: &SweepManifest, seeds: usize) -> String {
+fn methods(manifest: &SweepManifest, seeds: usize, registry: &Registry) -> String {
     let design = &manifest.design;
     let factors: Vec<String> = design
         .factors
@@ -451,9 +453,12 @@ fn methods(manifest: &SweepManifest, seeds: usize) -> String {
         true => "",
         false => "; for differences between arms they are Welch's",
     };
+    let agents = manifest.arms.iter().map(|arm| f64::from(arm.agents)).fold(0.0, f64::max);
+    let of_runs = methods::of_each(&manifest.scenario, &manifest.models, manifest.simulated, agents, registry);
+    let sources = methods::sources_of(&manifest.scenario, registry);
     format!(
         "We ran {} arms{crossed}, with {seeds} seeds each and {numbers}. Metrics were read {}. Intervals are Student's, 95 %, over \
-         seeds{unpaired}. All runs and intervals can be recomputed exactly with polity {}.",
+         seeds{unpaired}. In each run: {of_runs}All runs and intervals can be recomputed exactly with polity {}.{sources}",
         design.arms.len(),
         reading(design.read),
         manifest.build.version

@@ -56,7 +56,7 @@ pub struct ContrastRow {
     pub n: usize,
     /// Whether it was computed seed by seed.
     pub paired: bool,
-    /// `stable` if the interval excludes 0, `seed noise` if it does not, `unknown` without an interval.
+    /// `stable` if the interval excludes 0, `seed noise` if it does not, `the same` if no run differs, `unknown` without an interval.
     pub verdict: Verdict,
 }
 
@@ -320,7 +320,8 @@ impl Results {
             ColumnSpec::new("paired", Kind::Bool, "whether differences were taken seed by seed"),
             text(
                 "verdict",
-                "`stable`: the interval excludes 0; `seed noise`: it does not; `unknown`: there is no interval",
+                "`stable`: the interval excludes 0; `seed noise`: it does not; `the same`: no run differs; `unknown`: there is no \
+                 interval",
             ),
         ];
         let data = vec![

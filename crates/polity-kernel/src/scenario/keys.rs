@@ -12,7 +12,7 @@ use crate::items::{Scorer, Shape};
 use crate::method::{Placebo, PlantedFault};
 use crate::population::groups::By;
 use crate::topology;
-use crate::tree::{Node, TreeError};
+use crate::tree::{Node, TreeError, Value};
 use crate::world::Activation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -437,11 +437,28 @@ pub struct ToolkitKeys {
 }
 
 /// Says where a key belongs that stands at the top and is one of a cohort.
-fn of_cohorts(mut error: TreeError) -> TreeError {
+fn of_cohorts(mut error: TreeError, tree: &Node) -> TreeError {
     const KEYS: [&str; 3] = ["policy", "share", "count"];
     if KEYS.contains(&error.path.as_str()) && error.message.starts_with("unknown key") {
         let key = &error.path;
-        error.message = format!("unknown key `{key}`; it belongs to a cohort: `cohorts[0].{key}`");
+        let first = match tree.get("cohorts").map(|cohorts| &cohorts.value) {
+            Some(Value::List(cohorts)) => cohorts.first(),
+            _ => None,
+        };
+        let cohort = match first.and_then(|cohort| cohort.get("name")).map(|name| &name.value) {
+            Some(Value::Text(name)) => format!("cohorts.{name}"),
+            _ => "cohorts[0]".to_owned(),
+        };
+        // `-P policy.epsilon=3` made a map with one key.
+        let within = match tree.get(key).map(|node| &node.value) {
+            Some(Value::Map(entries)) => match entries.as_slice() {
+                [(inner, _)] => format!(".{}", inner.name),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        error.message = format!("unknown key `{key}`; it belongs to a cohort: `{cohort}.{key}{within}`");
+        error.help = None;
     }
     error
 }
@@ -457,7 +474,7 @@ impl Scenario {
                 origin: tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone()),
                 help: Some("`polity migrate FILE` rewrites it".into()),
             }),
-            _ => tree.read("").map_err(of_cohorts),
+            _ => tree.read("").map_err(|error| of_cohorts(error, tree)),
         }
     }
 
