@@ -6,6 +6,7 @@ pub mod digest;
 pub mod distance;
 pub mod expression;
 pub mod outline;
+pub mod points;
 pub mod population;
 pub mod rng;
 pub mod topology;

@@ -70,6 +70,8 @@ pub enum Stream {
     Cohort = 12,
     /// Episodes of environments (keyed by step and episode).
     Episode = 13,
+    /// The points of a design (keyed by dimension or point).
+    Design = 14,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }
