@@ -88,7 +88,7 @@ fn interactions_are_differences_of_differences_and_contrasts_are_corrected() {
     let printed = said.json["contrasts"].as_array().unwrap();
     assert!(printed.iter().any(|row| row["with_factor"] == "fraction" && row["p_holm"].is_number()), "{printed:?}");
     let page = report(&out);
-    for words in ["<h2>Interactions</h2>", "depth by fraction", "depth by arm", "Holm's method"] {
+    for words in ["<h2>Interactions</h2>", "depth by fraction", "depth by arm", "p (Holm)"] {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("named_arm"), "the report says `arm`");
@@ -228,7 +228,7 @@ fn sobol_indices_of_a_sweep_name_the_factor_that_matters() {
     };
     assert_eq!(rows.len(), 2 * 3 * 2);
     for at in ["rounds=2", "rounds=3"] {
-        assert!(found(at, "fraction", "total") > 0.7, "{rows:?}");
+        assert!(found(at, "fraction", "total") > 0.5, "{rows:?}");
         assert!(found(at, "fraction", "total") > found(at, "rate", "total"), "{rows:?}");
         // What changes nothing has no share at all: with common seeds its runs are equal.
         assert_eq!((found(at, "none", "first order"), found(at, "none", "total")), (0.0, 0.0), "{rows:?}");
@@ -282,9 +282,10 @@ fn models_and_tasks_are_factors_with_labels_of_their_own() {
     let (_, missing) = sweep_of(&folder, &scenario, "missing", &[]);
     assert_eq!(missing.code, Some(2), "{missing:?}");
     fs::create_dir(folder.join("tasks")).unwrap();
-    fs::write(folder.join("tasks/easy.jsonl"), "{\"question\": \"1?\", \"answer\": \"1\"}\n").unwrap();
+    fs::write(folder.join("tasks/easy.jsonl"), "{\"question\": \"1?\", \"answer\": \"1\", \"difficulty\": 0}\n")
+        .unwrap();
     let (_, missing) = sweep_of(&folder, &scenario, "missing", &[]);
-    let told = missing.text("error");
+    let told = missing.text("error").replace(['\n', '│'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("tasks/hard.jsonl") && told.contains("model=sim/small,task=hard"), "{told}");
 }
 
