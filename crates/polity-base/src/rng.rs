@@ -72,6 +72,8 @@ pub enum Stream {
     Episode = 13,
     /// Parameters of policies that differ by agent (keyed by parameter and agent).
     Parameter = 14,
+    /// The points of a design (keyed by dimension or point).
+    Design = 15,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }

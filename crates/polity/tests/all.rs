@@ -19,6 +19,7 @@ mod calls;
 mod chain;
 mod constrain;
 mod damage;
+mod designs;
 mod diagnose;
 mod embedding;
 mod estimate;

@@ -2,8 +2,11 @@
 
 mod columns;
 mod expected;
+mod interactions;
 mod reliability;
 mod report;
+mod search;
+mod sensitivity;
 
 pub use report::report_of;
 
@@ -17,8 +20,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
-use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
+use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
+use polity_kernel::scenario::Design;
 use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
 use std::collections::BTreeMap;
@@ -142,8 +146,14 @@ fn finish(
     })?;
     let stopped = summary.status == RunStatus::Stopped;
     if !stopped {
-        show(&summary);
         let design = SweepManifest::of(disk, dir)?.design;
+        show(&summary, &design);
+        if let Some(fraction) = &design.fraction {
+            note(&format!("design: {}", fraction.words()));
+            let factors = design.factors.iter().map(|factor| factor.name.as_str());
+            fraction.groups(&factors.collect::<Vec<_>>()).iter().for_each(|group| note(&format!("aliased: {group}")));
+        }
+        summary.stopping.iter().for_each(|stopping| note(&stopped_by(stopping)));
         let judged = expected::judged(&design, &|of| expected::in_summary(&summary, of));
         judged.iter().for_each(|one| note(&one.line()));
     }
@@ -164,12 +174,26 @@ fn finish(
     Ok(if stopped { Exit::Stopped } else { Exit::Done })
 }
 
+/// How the rule that adds seeds ended, in words.
+fn stopped_by(Stopping { metric, halfwidth, widest, narrow, seeds }: &Stopping) -> String {
+    let widest = widest.map_or("an interval is missing".into(), |widest| format!("the widest has {widest:.4}"));
+    match narrow {
+        true => format!(
+            "seeds: {seeds} for each arm, because then every interval of {metric} had a half-width of {halfwidth} or less ({widest}); \
+             intervals at such a stop are slightly too narrow"
+        ),
+        false => format!(
+            "seeds: {seeds} for each arm, the maximum; not every interval of {metric} has a half-width of {halfwidth} or less ({widest})"
+        ),
+    }
+}
+
 fn shown(value: Option<f64>) -> String {
     value.map_or("-".into(), |x| format!("{x:.4}"))
 }
 
 /// The tables on the terminal.
-fn show(summary: &SweepSummary) {
+fn show(summary: &SweepSummary, design: &Design) {
     let print = |header: &[&str], rows: Vec<Vec<String>>, file: &str| {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -184,17 +208,31 @@ fn show(summary: &SweepSummary) {
     if summary.simulated {
         note("simulated models: these numbers are no evidence about any real model");
     }
-    let arms = summary.arms.iter().map(|row| {
-        let n = row.n.to_string();
-        vec![row.arm.clone(), row.metric.clone(), shown(row.mean), shown(row.low), shown(row.high), n]
-    });
-    print(&["arm", "metric", "mean", "low", "high", "n"], arms.collect(), "summary.csv");
+    if let Some(found) = &summary.search {
+        let rows = search::rows(design, found).into_iter().map(Vec::from).collect();
+        let kind = if found.posterior.is_empty() { "best" } else { "posterior mean" };
+        print(&["factor", kind, "low", "high"], rows, "search.csv");
+        note(&search::line(found));
+    } else if summary.sensitivity.is_empty() {
+        let arms = summary.arms.iter().map(|row| {
+            let n = row.n.to_string();
+            vec![row.arm.clone(), row.metric.clone(), shown(row.mean), shown(row.low), shown(row.high), n]
+        });
+        print(&["arm", "metric", "mean", "low", "high", "n"], arms.collect(), "summary.csv");
+    } else {
+        let rows = summary.sensitivity.iter().map(|row| {
+            let at = row.at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+            let factor = format!("{}{at}", row.factor);
+            vec![factor, row.metric.clone(), row.index.into(), shown(row.value), shown(row.low), shown(row.high)]
+        });
+        print(&["factor", "metric", "index", "value", "low", "high"], rows.collect(), "sensitivity.csv");
+    }
     // The arms against the baseline are in the tables; main effects, if any, are more informative.
     let main: Vec<&ContrastRow> = summary.contrasts.iter().filter(|row| row.factor.is_some()).collect();
     let rows = if main.is_empty() { summary.contrasts.iter().collect() } else { main };
     let rows: Vec<Vec<String>> = rows.into_iter().map(contrast).collect();
     if !rows.is_empty() {
-        print(&["contrast", "metric", "difference", "low", "high", "verdict"], rows, "contrasts.csv");
+        print(&["contrast", "metric", "difference", "low", "high", "verdict (Holm)"], rows, "contrasts.csv");
     }
     for (name, of_all) in same(&summary.contrasts) {
         if of_all {
@@ -225,8 +263,9 @@ fn show(summary: &SweepSummary) {
 
 /// What is subtracted from what.
 fn difference(row: &ContrastRow) -> String {
-    let factor = row.factor.as_ref().map_or(String::new(), |factor| format!("{factor}: "));
-    format!("{factor}{} minus {}", row.level, row.reference)
+    let with = row.with_factor.as_deref().zip(row.with_level.as_deref()).zip(row.with_reference.as_deref());
+    let with = with.map(|((factor, level), reference)| [factor, level, reference]);
+    columns::words(row.factor.as_deref(), &row.level, &row.reference, with)
 }
 
 /// Each pair that is compared, and whether it is the same in all metrics.

@@ -25,7 +25,10 @@ pub use assemble::{assemble, assemble_within, outline_within};
 pub use assembled::Assembled;
 pub use budget::{Budget, Limits, Price};
 pub use data::{Missing, MissingSource};
-pub use design::{Arm, Design, DesignSource, Factor, Reading};
+pub use design::{
+    Arm, By, Design, DesignSource, Factor, Fraction, Intervals, NAMED, Range, Reading, Sample, Scale, Search,
+    SearchSource, Target, Until,
+};
 pub use draft::{Draft, SocietyDraft};
 pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
