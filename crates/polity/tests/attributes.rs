@@ -115,6 +115,30 @@ fn surveys_are_read_as_they_are() {
 }
 
 #[test]
+fn combinations_of_columns_have_shares_of_their_own() {
+    let folder = scratch("attributes-joint");
+    write_survey(&folder);
+    let shares = json!({
+        "party=green, school=1": 0.3, "party=green, school=2": 0.1, "party=red, school=1": 0.05, "party=red, school=2": 0.25,
+        "party=none, school=1": 0.2, "party=none, school=2": 0.1,
+    });
+    let population = json!({
+        "file": "survey.csv", "missing": "drop", "derive": {"cell": ["party", "school"]},
+        "marginals": [{"column": "cell", "shares": shares}, {"column": "party", "shares": {"green": 0.4, "red": 0.3, "none": 0.3}}],
+    });
+    let mut scenario = scenario(population, json!([{"policy": deffuant(json!(2))}]));
+    scenario["agents"] = json!(400);
+    let (found, _) = tables_of(&scenario, &folder, 1);
+    let (party, school) = (words(&found, "agents", "party"), numbers(&found, "agents", "school"));
+    let share = |group: &str, level: f64| {
+        (0..400).filter(|i| party[*i] == group && school[*i] == Some(level)).count() as f64 / 400.0
+    };
+    for (cell, expected) in [(("green", 1.0), 0.3), (("red", 2.0), 0.25), (("none", 2.0), 0.1)] {
+        assert!((share(cell.0, cell.1) - expected).abs() < 0.01, "{cell:?}");
+    }
+}
+
+#[test]
 fn cohorts_by_condition_take_the_first_that_fits() {
     let folder = scratch("attributes-where");
     write_survey(&folder);

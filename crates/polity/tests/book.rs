@@ -321,6 +321,7 @@ fn commands_of_the_first_run() {
 #[test]
 fn commands_of_the_tutorials() {
     check_page("survey-tutorial.md");
+    check_page("survey-study.md");
     check_page("endpoint-tutorial.md");
     check_page("platform-tutorial.md");
 }

@@ -62,7 +62,9 @@ fn cohorts(scenario: &Value) -> String {
         let Some(policy) = cohort.get("policy") else { continue };
         let share = cohort.get("share").and_then(Value::as_f64);
         let name = cohort.get("name").and_then(Value::as_str).map_or(String::new(), |name| format!(" ({name})"));
+        let only = cohort.get("where").and_then(Value::as_str);
         let who = match (cohort.get("count").and_then(Value::as_u64), share) {
+            _ if only.is_some() => format!("Agents for whom {}{name}", only.unwrap_or_default()),
             _ if all == 1 => "All agents".to_owned(),
             (Some(1), _) => format!("One agent{name}"),
             (Some(n), _) => format!("{n} agents{name}"),
@@ -82,6 +84,20 @@ fn population(scenario: &Value) -> String {
     let mut out = String::new();
     if let Some(file) = text("file") {
         out.push_str(&format!("Agents' attributes came from the rows of {file}. "));
+    }
+    let dropped: Vec<&str> = match population.get("missing") {
+        Some(Value::Object(columns)) => {
+            columns.iter().filter(|(_, word)| **word == "drop").map(|(column, _)| column.as_str()).collect()
+        }
+        Some(word) if word == "drop" => vec!["any column"],
+        _ => Vec::new(),
+    };
+    if !dropped.is_empty() {
+        out.push_str(&format!("Rows with a missing value in {} were left out. ", dropped.join(" or ")));
+    }
+    if let Some(derived) = population.get("derive").and_then(Value::as_object).filter(|derived| !derived.is_empty()) {
+        let each: Vec<String> = derived.iter().map(|(name, value)| format!("{name} was {}", words(value))).collect();
+        out.push_str(&format!("Of their attributes, {}. ", each.join(" and ")));
     }
     if let Some(weight) = text("weight") {
         out.push_str(&format!("The rows had the weights of its column “{weight}”. "));

@@ -2,6 +2,7 @@
 
 use super::people::PopulationSource;
 use crate::formula::{Formula, Kind};
+use crate::population::groups::By;
 use crate::population::names::Attributes;
 use crate::population::{Column, Table, TextBuilder};
 use crate::tree::{Invalid, Node, Value, child, item};
@@ -221,11 +222,20 @@ fn derived(table: &Table, derive: &Node) -> Result<Table, Invalid> {
     };
     let mut table = table.clone();
     for (name, node) in entries {
-        let Value::Text(text) = &node.value else {
-            return Err(wrong(
-                &name.name,
-                format!("a formula is a text, such as \"age / 10\"; found {}", node.describe()),
-            ));
+        let text = match &node.value {
+            Value::Text(text) => text,
+            Value::List(_) => {
+                let by: By =
+                    node.read(&child("derive", &name.name)).map_err(|error| wrong(&name.name, error.message))?;
+                let groups = table.groups(&by).map_err(|error| wrong(&name.name, error.to_string()))?;
+                let column = Column::Text { codes: groups.of_row, words: groups.labels };
+                table = table.with(&name.name, column).map_err(|error| wrong(&name.name, error.to_string()))?;
+                continue;
+            }
+            _ => {
+                let message = "write a formula as text, such as \"age / 10\", or a list of columns; found";
+                return Err(wrong(&name.name, format!("{message} {}", node.describe())));
+            }
         };
         let attributes = Attributes { table: &table, draw: false };
         let formula = Formula::of_any_kind(text, &attributes).map_err(|error| wrong(&name.name, error.to_string()))?;

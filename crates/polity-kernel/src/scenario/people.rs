@@ -38,8 +38,9 @@ pub struct PopulationSource {
     #[serde(default)]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub na_values: Vec<Node>,
-    /// Further attributes, as formulas over the others: `{generation: "'young' if age < 30 else 'old'"}`. Each may use those before it.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    /// Further attributes: formulas over the others, `{generation: "'young' if age < 30 else 'old'"}`, or combinations of them,
+    /// `{cell: [sex, party]}` with values such as `sex=f, party=green`. Each may use those before it.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub derive: Option<Node>,
     /// The column of the file with the initial weights of its rows.
     pub weight: Option<String>,
