@@ -70,6 +70,8 @@ pub enum Stream {
     Cohort = 12,
     /// Episodes of environments (keyed by step and episode).
     Episode = 13,
+    /// Samples for measures of a topology.
+    Measures = 14,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }

@@ -43,6 +43,7 @@ mod memory;
 mod minds;
 mod mock_server;
 mod money;
+mod network;
 mod people;
 mod people_in_the_loop;
 mod personality;

@@ -1,11 +1,13 @@
 //! Reads and parses scenario files, and renders their errors.
 
 mod data;
-pub mod edges;
+mod edges;
+mod graphs;
 mod limits;
 mod reach;
 mod render;
 pub mod table;
+mod xml;
 pub mod yaml;
 
 use std::fs::File;
