@@ -448,14 +448,17 @@ impl<P: Policy> PolicyHost for Host<P> {
             doc: column.doc.into(),
             range: column.range,
         };
-        P::COLUMNS.iter().map(column).collect()
+        P::COLUMNS.iter().map(column).chain(self.policy.state_columns()).collect()
     }
 
     fn column(&self, states: &States, name: &str) -> Option<Vec<f64>> {
-        let column = P::COLUMNS.iter().find(|column| column.name == name)?;
         debug_assert!(states.is::<DigestVec<P::State>>(), "a cohort's states are of another policy's type");
         let states = self.states(states).ok()?;
-        Some(states.iter().map(|state| (column.value)(&self.policy, state)).collect())
+        if let Some(column) = P::COLUMNS.iter().find(|column| column.name == name) {
+            return Some(states.iter().map(|state| (column.value)(&self.policy, state)).collect());
+        }
+        let column = self.policy.state_columns().iter().position(|column| column.name == name)?;
+        Some(states.iter().map(|state| self.policy.state_value(state, column)).collect())
     }
 
     fn init_state(&self, ids: std::ops::Range<AgentId>, shared_context: &SharedContext, round: u32) -> States {
