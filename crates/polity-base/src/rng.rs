@@ -74,6 +74,8 @@ pub enum Stream {
     Parameter = 14,
     /// The points of a design (keyed by dimension or point).
     Design = 15,
+    /// Samples for measures of a topology.
+    Measures = 16,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }

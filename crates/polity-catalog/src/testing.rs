@@ -94,7 +94,7 @@ pub fn people(column: &str, values: Vec<f64>) -> Inputs {
 
 /// Creates an edge list under the name `ties`.
 pub fn ties(edges: &[(u32, u32)]) -> Inputs {
-    Inputs { edges: [("ties".to_string(), Arc::new(edges.to_vec()))].into(), ..Inputs::default() }
+    Inputs { edges: [("ties".to_string(), Arc::new(edges.to_vec().into()))].into(), ..Inputs::default() }
 }
 
 pub fn mean(values: &[f64]) -> f64 {

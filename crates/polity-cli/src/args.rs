@@ -454,6 +454,9 @@ pub enum Verb {
         /// Name of the table (acts, agents, metrics, rounds, ...; default: metrics, for a sweep: summary).
         #[arg(long)]
         table: Option<String>,
+        /// Instead of a table, export the ties between agents, with the attributes and the first and last states of agents.
+        #[arg(long, value_enum, conflicts_with_all = ["table", "format", "raw", "limit"])]
+        network: Option<NetworkFormat>,
         /// Output format.
         #[arg(long, value_enum, default_value = "csv")]
         format: Format,

@@ -10,6 +10,9 @@ const NO_ALARM: &str = "No alarm. The checks look for cohorts that never acted, 
                         models that ended in their default or without an answer, and texts of four words or more that \
                         repeat another agent's.";
 
+/// Maximum attributes in the line about the network.
+const MOST_ATTRIBUTES: usize = 3;
+
 /// Maximum rows of a table on a page or a terminal.
 const MOST_ROWS: usize = 200;
 
@@ -82,6 +85,73 @@ fn census(tables: &Reader<'_>) -> Result<Option<String>, TableError> {
     Ok(Some(words))
 }
 
+/// The measures of a network, as the table `network` has them: quantity, attribute, value.
+struct Network(Vec<(String, Option<String>, f64)>);
+
+impl Network {
+    /// Reads them; none if the run has no network, or has not ended.
+    fn read(tables: &Reader<'_>) -> Result<Self, TableError> {
+        let data = tables.closed("network", &["quantity", "by", "value"], usize::MAX)?;
+        let column = |name: &str| data.iter().find(|(other, _)| other == name).map(|(_, data)| data);
+        let (Some(quantity), Some(by), Some(value)) = (column("quantity"), column("by"), column("value")) else {
+            return Ok(Network(Vec::new()));
+        };
+        let rows = quantity.texts().into_iter().zip(by.texts()).zip(value.numbers());
+        Ok(Network(rows.filter_map(|((quantity, by), value)| Some((quantity?, by, value?))).collect()))
+    }
+
+    fn value(&self, wanted: &str, attribute: Option<&str>) -> Option<f64> {
+        let found = self.0.iter().find(|(quantity, by, _)| quantity == wanted && by.as_deref() == attribute);
+        found.map(|(_, _, value)| *value)
+    }
+
+    /// One line about the whole network, and how ties follow each attribute.
+    fn in_words(&self) -> Option<String> {
+        let of = |quantity| self.value(quantity, None);
+        let ties = if of("directed")? > 0.0 { "directed ties" } else { "ties" };
+        let mut words = format!(
+            "{} agents, {} {ties}; degree {:.2} (variance {:.2}, at most {}); clustering {:.3}; ",
+            of("agents")?,
+            of("ties")?,
+            of("mean-degree")?,
+            of("degree-variance")?,
+            of("max-degree")?,
+            of("mean-clustering")?,
+        );
+        let components = of("components")?;
+        words.push_str(&if components == 1.0 {
+            "1 component".into()
+        } else {
+            format!("{components} components, the largest with {:.1} %", 100.0 * of("largest-component")?)
+        });
+        if let (Some(distance), Some(sources)) = (of("mean-distance"), of("distance-sources")) {
+            words.push_str(&format!("; mean distance {distance:.2}"));
+            if sources < of("agents")? {
+                words.push_str(&format!(" from {sources} agents drawn at random"));
+            }
+        }
+        let mut attributes: Vec<&str> = self.0.iter().filter_map(|(_, by, _)| by.as_deref()).collect();
+        attributes.dedup();
+        // Those that ties follow most come first.
+        let strength = |by: &str| {
+            let of = |measure| self.value(measure, Some(by)).map_or(0.0, f64::abs);
+            of("assortativity").max(of("numeric-assortativity"))
+        };
+        attributes.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+        for by in attributes.iter().take(MOST_ATTRIBUTES) {
+            let measures = ["assortativity", "numeric-assortativity", "modularity"];
+            let values = measures.iter().filter_map(|measure| Some((measure, self.value(measure, Some(*by))?)));
+            let values: Vec<String> = values.map(|(measure, value)| format!("{measure} {value:.3}")).collect();
+            words.push_str(&format!("; by {by}: {}", values.join(", ")));
+        }
+        if attributes.len() > MOST_ATTRIBUTES {
+            let more = attributes.len() - MOST_ATTRIBUTES;
+            words.push_str(&format!("; {more} more in the table `network`"));
+        }
+        Some(words)
+    }
+}
+
 /// Formats a number of a table with at most four decimals.
 fn short(text: &str) -> String {
     match text.parse::<f64>() {
@@ -105,6 +175,7 @@ pub fn facts(tables: &Reader<'_>, health: &[Alarm]) -> Result<Vec<String>, Table
             }
         }
     }
+    facts.extend(Network::read(tables)?.in_words().map(|words| format!("network: {words}")));
     match health {
         [] => facts.push("health: no alarm".into()),
         alarms => facts.extend(alarms.iter().map(|alarm| format!("health: {}: {}", alarm.kind, alarm.message))),
@@ -135,6 +206,16 @@ pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
                     wasserstein the Wasserstein-1 distance in the unit of the quantity, total-variation the share of \
                     agents who would have to change category.";
         sections.push(section("Validation", text.into(), Some(shortened(columns, rows, "Distances from data."))));
+    }
+    if let Some(words) = Network::read(tables)?.in_words() {
+        let (columns, rows) = rows(&tables.closed("network", &[], usize::MAX)?).unwrap_or_default();
+        let caption = "Measures of the ties between agents.";
+        let text = format!(
+            "The network of ties: {words}. Ties are those at the start. Assortativity is Newman's coefficient, for numbers \
+             the correlation over the two ends of ties; `.first` and `.last` are states before the first and after the last \
+             round."
+        );
+        sections.push(section("Network", text, Some(shortened(columns, rows, caption))));
     }
     let alarms = alarms(tables)?;
     let text = match alarms.is_empty() {

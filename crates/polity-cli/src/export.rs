@@ -1,11 +1,12 @@
-//! `polity export`: a table as CSV or JSON lines.
+//! `polity export`: a table as CSV or JSON lines, or the ties between agents as a network.
 
-use super::args::Format;
+use super::args::{Format, NetworkFormat};
 use super::failure::{Exit, Failure};
 use super::output::{self, note, print_data};
 use polity_driver::results;
 use polity_driver::sweep::is_sweep;
 use polity_store::disk::{Disk, RealDisk};
+use polity_store::network::Network;
 use polity_store::spreadsheet::inert;
 use polity_store::tables::{ColumnData, TableError};
 use std::borrow::Cow;
@@ -43,13 +44,7 @@ pub fn export(
         TableError::Rounds { .. } => Failure::new(Exit::Folder, why_not_there(run, table)),
         error => error.into(),
     })?;
-    let out: Box<dyn Write> = match out {
-        Some(path) => {
-            let file = File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
-            Box::new(BufWriter::new(file))
-        }
-        None => Box::new(BufWriter::new(Standard)),
-    };
+    let out = opened(out)?;
     let written = match format {
         Format::Csv => write_csv(&data, raw, out),
         Format::Jsonl => write_jsonl(&data, out).map(|()| 0),
@@ -60,12 +55,63 @@ pub fn export(
              unchanged"
         ));
     }
+    done(written.map(|_| ()))
+}
+
+fn opened(out: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+    Ok(match out {
+        Some(path) => {
+            let file = File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(Standard)),
+    })
+}
+
+fn done(written: io::Result<()>) -> Result<Exit, Failure> {
     match written {
         // The reader has seen enough (`| head`).
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(e) => Err(Failure::new(Exit::Disk, format!("the export cannot be written: {e}"))),
-        Ok(_) => Ok(Exit::Done),
+        Ok(()) => Ok(Exit::Done),
     }
+}
+
+/// Exports the ties of a society. Nodes are agents, with the columns of the table `agents`.
+pub fn network(run: &Path, format: NetworkFormat, out: Option<&Path>) -> Result<Exit, Failure> {
+    let tables = results::open(&RealDisk, run)?;
+    let read = |table: &str| {
+        tables.table(table, &[], usize::MAX).map_err(|error| match error {
+            TableError::Rounds { .. } => {
+                let why = why_not_there(run, table);
+                let message =
+                    format!("{why}; a network needs the ties of a society: `record: {{{table}: true}}` records them");
+                Failure::new(Exit::Folder, message)
+            }
+            error => error.into(),
+        })
+    };
+    let ties = read("ties")?;
+    let ids = |name: &str| match ties.iter().find(|(other, _)| other == name) {
+        Some((_, ColumnData::U32(ids))) => ids.iter().copied().flatten().collect(),
+        _ => Vec::new(),
+    };
+    let (agent, hears): (Vec<u32>, Vec<u32>) = (ids("agent"), ids("hears"));
+    let arcs = agent.into_iter().zip(hears).collect();
+    let attributes = match format {
+        NetworkFormat::Edges => Vec::new(),
+        NetworkFormat::Graphml | NetworkFormat::Gexf => read("agents")?,
+    };
+    // The ids of nodes are agents.
+    let nodes = rows(&attributes);
+    let attributes = attributes.into_iter().filter(|(name, _)| name != "agent").collect();
+    let network = Network::of_arcs(nodes, attributes, arcs);
+    let out = opened(out)?;
+    done(match format {
+        NetworkFormat::Graphml => network.graphml(out),
+        NetworkFormat::Gexf => network.gexf(out),
+        NetworkFormat::Edges => network.edges(out),
+    })
 }
 
 /// Standard output.

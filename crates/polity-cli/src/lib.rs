@@ -277,7 +277,8 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Status { folder, json } => status::status(&folder, json),
         Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
         Verb::Import(what) => import::import(what, registry),
-        Verb::Export { run, table, format, raw, out, limit } => {
+        Verb::Export { run, network: Some(format), out, .. } => export::network(&run, format, out.as_deref()),
+        Verb::Export { run, table, network: None, format, raw, out, limit } => {
             export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
         }
         Verb::Verify { folder, json } => verify::verify(&folder, json),

@@ -35,6 +35,7 @@ fn specs(registry: &Registry, name: &str, items: Option<&Path>) -> Option<(Vec<T
         world: true,
         states: Some(1),
         ties: Some(true),
+        network: Some(true),
     };
     let own = match &machine {
         Assembled::Society(society) => society.interface().tables.iter().map(|table| table.name.to_string()).collect(),

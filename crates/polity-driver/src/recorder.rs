@@ -2,6 +2,7 @@
 
 mod census;
 mod columns;
+mod network;
 
 use self::columns::{MachineTables, Shape, Specs, States};
 use crate::calls::{self, Pending};
@@ -65,6 +66,7 @@ struct Declared {
     census: Option<usize>,
     marginals: Option<usize>,
     validation: Option<usize>,
+    network: Option<usize>,
     calls: Option<usize>,
 }
 
@@ -98,6 +100,10 @@ impl Declared {
         let validation = has_checks.then(|| {
             specs.add("validation", "One row per distance between the society and data.", columns::validation())
         });
+        let network = machine
+            .society()
+            .is_some_and(|society| record.has_network(&society.shared_context().topology))
+            .then(|| specs.add("network", "One row per measure of the ties between agents.", columns::network()));
         let evaluation = of_machine.shape.evaluation;
         let calls = record.calls.then(|| {
             specs.add(
@@ -111,7 +117,7 @@ impl Declared {
         if let Some(spec) = calls.and_then(|table| specs.all.get_mut(table)) {
             spec.only_with_rows = true;
         }
-        Declared { specs, machine: of_machine, metrics, rounds, health, census, marginals, validation, calls }
+        Declared { specs, machine: of_machine, metrics, rounds, health, census, marginals, validation, network, calls }
     }
 }
 
@@ -139,6 +145,7 @@ pub struct Recorder {
     census: Option<usize>,
     marginals: Option<usize>,
     validation: Option<usize>,
+    network: Option<usize>,
     calls: Option<usize>,
     pending: Pending,
     checks: Vec<Check>,
@@ -165,8 +172,18 @@ impl Recorder {
         next: u32,
         before: &Reader<'_>,
     ) -> Result<Self, DriveError> {
-        let Declared { specs, machine: of_machine, metrics, rounds, health, census, marginals, validation, calls } =
-            Declared::of(machine, scenario, !checks.is_empty(), simulated);
+        let Declared {
+            specs,
+            machine: of_machine,
+            metrics,
+            rounds,
+            health,
+            census,
+            marginals,
+            validation,
+            network,
+            calls,
+        } = Declared::of(machine, scenario, !checks.is_empty(), simulated);
         let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = of_machine;
         let (record, evaluation) = (scenario.record, shape.evaluation);
         let lag = machine.society().map_or(0, |_| scenario.answers.lag());
@@ -194,6 +211,7 @@ impl Recorder {
             census,
             marginals,
             validation,
+            network,
             calls,
             pending,
             checks,
@@ -556,8 +574,21 @@ impl Recorder {
         Ok(self.tables.publish(durably)?)
     }
 
-    /// Writes the tables of agents, of marginals and of the last validations, and closes the last parts.
+    fn push_network(&mut self, machine: &Assembled) -> Result<(), DriveError> {
+        let (Some(table), Some(society)) = (self.network, machine.society()) else { return Ok(()) };
+        let rows = network::measured(society, &self.first);
+        let columns = vec![
+            Column::Text(rows.iter().map(|row| row.quantity.to_string()).collect()),
+            Column::MaybeText(rows.iter().map(|row| row.by.clone()).collect()),
+            Column::F64(rows.iter().map(|row| row.value).collect()),
+        ];
+        Ok(self.tables.push(table, Batch { rows: rows.len(), columns })?)
+    }
+
+    /// Writes the tables of agents, of marginals, of the network and of the last validations, and closes the last parts.
     pub fn close_last(&mut self, machine: &Assembled, next: u32) -> Result<Vec<Part>, DriveError> {
+        // Before the table of agents, which takes their first values.
+        self.push_network(machine)?;
         if let Some(table) = self.agents {
             self.push_agents(table, machine)?;
         }

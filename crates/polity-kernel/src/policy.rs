@@ -22,6 +22,7 @@ pub use turn::Turn;
 pub(crate) use variants::{Variants, open as open_variants};
 
 use crate::ask::Request;
+use crate::interface::WorldColumn;
 use crate::population::{NumberColumn, Population, TextColumn};
 use crate::rng::Draws;
 use crate::topology::Topology;
@@ -172,6 +173,17 @@ pub trait Policy: Send + Sync + Sized + 'static {
 
     /// Returns the state of a new agent.
     fn init_state(&self, person: Person<'_>, draws: &mut Draws) -> Self::State;
+
+    /// Returns further columns of the state, those that a scenario names.
+    fn state_columns(&self) -> Vec<WorldColumn> {
+        Vec::new()
+    }
+
+    /// Returns an agent's value in one of these columns, by its place in the list.
+    fn state_value(&self, state: &Self::State, column: usize) -> f64 {
+        let _ = (state, column);
+        f64::NAN
+    }
 
     /// Returns the models that its agents may ask.
     fn models(&self) -> Vec<String> {

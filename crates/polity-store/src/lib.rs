@@ -9,6 +9,7 @@ pub mod files;
 pub mod journal;
 pub mod listing;
 pub mod memory;
+pub mod network;
 pub mod owner;
 pub mod printable;
 pub mod snapshots;

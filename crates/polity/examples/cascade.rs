@@ -124,7 +124,7 @@ fn simulated(Setting { look, unequal, share, fans, credit }: Setting, seed: u64)
     let people = Table::new(vec![("activity".into(), Column::Number((0..USERS).map(activity).collect()))]);
     let mut inputs = Inputs::default();
     inputs.tables.insert("people".into(), Arc::new(people.expect("a table")));
-    inputs.edges.insert("follows".into(), Arc::new(follows(fans)));
+    inputs.edges.insert("follows".into(), Arc::new(follows(fans).into()));
     let scenario = json!({
         "seed": seed, "rounds": MINUTES, "agents": USERS,
         "topology": {"kind": "file", "file": "follows", "directed": true},

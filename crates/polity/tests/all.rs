@@ -47,6 +47,7 @@ mod messages;
 mod minds;
 mod mock_server;
 mod money;
+mod network;
 mod people;
 mod people_in_the_loop;
 mod personality;

@@ -417,6 +417,16 @@ fn commands_of_populations() {
 }
 
 #[test]
+fn commands_of_networks() {
+    check_page("networks.md");
+}
+
+#[test]
+fn commands_of_rules() {
+    check_page("rules.md");
+}
+
+#[test]
 fn commands_of_recorded_answers() {
     check_page("recorded.md");
 }

@@ -583,10 +583,16 @@ fn edges_of_an_agent_with_itself_are_refused_or_left_out_and_counted() {
         (output.status.success(), crate::mock_server::text(&output.stderr))
     };
     let (done, words) = started(json!({"kind": "file", "file": "ties.csv"}), "refused");
-    assert!(!done && words.contains("ties 2 agents to themselves"), "{words}");
+    assert!(!done && words.contains("2 edges that tie an agent to itself"), "{words}");
     assert!(words.contains("`self_loops: drop`"), "{words}");
-    let (done, words) = started(json!({"kind": "file", "file": "ties.csv", "self_loops": "drop"}), "dropped");
-    assert!(done && words.contains("2 edges of `ties.csv` tie an agent to itself and are left out"), "{words}");
+    let (done, words) = started(json!({"kind": "file", "file": "ties.csv", "self_loops": "drop"}), "repeated");
+    assert!(!done && words.contains("1 edges that repeat another"), "{words}");
+    let drop = json!({"kind": "file", "file": "ties.csv", "self_loops": "drop", "duplicates": "drop"});
+    let (done, words) = started(drop, "dropped");
+    assert!(
+        done && words.contains("`ties.csv` that are left out: 2 tie an agent to itself, 1 repeat another"),
+        "{words}"
+    );
     let ties = crate::mock_server::polity(&folder, &["export", "dropped", "--table", "ties"], &[]);
     // Three undirected ties, a row for each direction, and the header.
     assert_eq!(crate::mock_server::text(&ties.stdout).lines().count(), 7);

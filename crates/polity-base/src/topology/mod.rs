@@ -13,6 +13,7 @@ mod file;
 mod grid;
 mod homophily;
 mod matching;
+pub mod measures;
 mod plan;
 mod ring;
 mod skips;
@@ -24,7 +25,7 @@ pub use configuration::Configuration;
 pub use core_ordinary::CoreOrdinary;
 pub use csr::Csr;
 pub use erdos_renyi::ErdosRenyi;
-pub use file::{File, SelfLoops};
+pub use file::{EdgeList, File, Surplus, Unwanted};
 pub use grid::{Grid, Neighbourhood};
 pub use homophily::Homophily;
 pub use matching::Matching;
@@ -244,12 +245,12 @@ kinds! {
     "configuration" => Configuration(Configuration),
     /// A few core users whom the others follow by topic.
     "core-ordinary" => CoreOrdinary(CoreOrdinary),
-    /// A list of edges.
+    /// Edges from a file.
     "file" => File(File),
 }
 
 /// Makes the topology of `n` agents. The same arguments always make the same graph; two topologies of one society need two
-/// seeds. A [`TopologySpec::File`] is not generated: the driver reads its edges and calls [`Csr::from_edges`].
+/// seeds. A [`TopologySpec::File`] is not generated: the driver reads its edges, and [`File::graph`] makes the graph.
 ///
 /// ```
 /// use polity_base::population::Population;

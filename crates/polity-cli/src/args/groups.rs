@@ -2,7 +2,7 @@
 
 use super::Equal;
 use crate::numbers::{address, connections, decimal, few, port, positive, seed, whole};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use polity_driver::source::Schedule;
 use polity_kernel::scenario::Span;
 use std::net::{IpAddr, SocketAddr};
@@ -208,4 +208,15 @@ pub struct Served {
     /// Maximum number of requests that are answered at the same time; others wait.
     #[arg(long, value_name = "N", default_value = "8", value_parser = few, allow_negative_numbers = true)]
     pub jobs: NonZeroUsize,
+}
+
+/// Formats of networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NetworkFormat {
+    /// GraphML (for NetworkX, igraph, Gephi, yEd).
+    Graphml,
+    /// GEXF (for Gephi).
+    Gexf,
+    /// Comma-separated values without attributes: who hears, who is heard.
+    Edges,
 }

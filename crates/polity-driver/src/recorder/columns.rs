@@ -303,3 +303,29 @@ pub(super) fn validation() -> Vec<ColumnSpec> {
         column("reference", Kind::U32, "rows they are compared with"),
     ]
 }
+
+/// The columns of the table `network`.
+pub(super) fn network() -> Vec<ColumnSpec> {
+    vec![
+        column(
+            "quantity",
+            Kind::Text,
+            "agents; ties; directed (1 if some tie goes one way only; then ties are counted by direction); mean-degree, \
+             degree-variance, max-degree: of the number of agents that an agent hears; in-degree-variance, max-in-degree: of \
+             the number of agents that hear an agent; reciprocity: share of ties that go both ways; transitivity: share of \
+             pairs of ties at one agent that are closed to a triangle; mean-clustering: mean over agents of that share; \
+             components; largest-component: share of the agents in it; mean-distance: mean number of ties on the shortest \
+             way between two agents of one component; distance-sources: number of agents from which distances are measured; \
+             assortativity (-1 to 1, 0 as at random), modularity: how far ties stay inside groups; numeric-assortativity: \
+             correlation of a number over the two ends of ties",
+        ),
+        column(
+            "by",
+            Kind::Text,
+            "the attribute by which agents are groups or have a number, or their state before the first round (.first) or \
+             after the last (.last); groups are up to 50 values",
+        )
+        .nullable(),
+        column("value", Kind::F64, "its value"),
+    ]
+}

@@ -24,6 +24,7 @@ use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{
     Assembled, Budget, Check, MemoryBudget, Scenario, assemble_within, checks, outline_within,
 };
+use polity_kernel::topology::Unwanted;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use polity_models::models::Providers;
@@ -276,10 +277,10 @@ impl Engine<'_> {
         let engine = self.with_models_of(prepared, &scenario, Some(out))?;
         let mut machine = self.assemble(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;
-        if let Some((loops, file)) = scenario.dropped_loops(&prepared.inputs) {
-            self.outside
-                .notes
-                .tell(&format!("topology: {loops} edges of `{file}` tie an agent to itself and are left out"));
+        if let Some((Unwanted { self_loops, duplicates }, file)) = scenario.dropped_edges(&prepared.inputs) {
+            self.outside.notes.tell(&format!(
+                "topology: edges of `{file}` that are left out: {self_loops} tie an agent to itself, {duplicates} repeat another"
+            ));
         }
         let budget = scenario.budget.with(&self.budget);
         engine.check_prices(&machine, &budget, &asked.prices)?;

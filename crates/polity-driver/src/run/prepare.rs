@@ -133,8 +133,8 @@ pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: 
             let table = files::texts_from_bytes(path, bytes)?;
             inputs.tables.insert(wish.path.clone(), Arc::new(table));
         }
-        FileKind::Edges => {
-            let edges = files::edges_from_bytes(path, bytes, None)?.edges;
+        FileKind::Edges | FileKind::NamedEdges => {
+            let edges = files::edges_from_bytes(path, bytes, wish.kind == FileKind::NamedEdges)?;
             inputs.edges.insert(wish.path.clone(), Arc::new(edges));
         }
         FileKind::Text => {
@@ -208,7 +208,8 @@ impl Prepared {
                 (Some(table), _, _) if matches!(wish.kind, FileKind::Table | FileKind::Texts | FileKind::Folder) => {
                     prepared.inputs.tables.insert(wish.path.clone(), table.clone());
                 }
-                (_, Some(edges), _) if wish.kind == FileKind::Edges => {
+                // Another key `id` reads them again.
+                (_, Some(edges), _) if wish.kind == FileKind::Edges && edges.names.is_none() => {
                     prepared.inputs.edges.insert(wish.path.clone(), edges.clone());
                 }
                 (_, _, Some(text)) if wish.kind == FileKind::Text => {
@@ -240,6 +241,7 @@ impl Prepared {
             ("record.calls", no()),
             ("record.states", Value::Int(0)),
             ("record.ties", no()),
+            ("record.network", no()),
         ];
         for (key, value) in little {
             if self.tree.find(key).is_none() {

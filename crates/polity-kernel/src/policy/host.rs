@@ -458,14 +458,20 @@ impl<P: Policy> PolicyHost for Host<P> {
             doc: column.doc.into(),
             range: column.range,
         };
-        P::COLUMNS.iter().map(column).collect()
+        P::COLUMNS.iter().map(column).chain(self.policies.any().state_columns()).collect()
     }
 
     fn column(&self, states: &States, first: AgentId, name: &str, shared_context: &SharedContext) -> Option<Vec<f64>> {
-        let column = P::COLUMNS.iter().find(|column| column.name == name)?;
         debug_assert!(states.is::<DigestVec<P::State>>(), "a cohort's states are of another policy's type");
         let states = self.states(states).ok()?;
-        let value = |(who, state): (AgentId, &P::State)| (column.value)(self.policies.of(who, shared_context), state);
+        if let Some(column) = P::COLUMNS.iter().find(|column| column.name == name) {
+            let value =
+                |(who, state): (AgentId, &P::State)| (column.value)(self.policies.of(who, shared_context), state);
+            return Some((first..).zip(states.iter()).map(value).collect());
+        }
+        let column = self.policies.any().state_columns().iter().position(|column| column.name == name)?;
+        let value =
+            |(who, state): (AgentId, &P::State)| self.policies.of(who, shared_context).state_value(state, column);
         Some((first..).zip(states.iter()).map(value).collect())
     }
 

@@ -16,7 +16,7 @@ use crate::policy::{PolicySetup, SharedContext};
 use crate::population::Population;
 use crate::registry::Registry;
 use crate::society::{Leaves, Plan, PlannedMessage, interface_of};
-use crate::topology::{self, Csr, SelfLoops, Topology, TopologySpec};
+use crate::topology::{self, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Node, TreeError, Value};
 use crate::world::{Activation, Split, WorldHost, WorldSetup};
@@ -202,7 +202,7 @@ fn topology(
     inputs: &Inputs,
     memory: &mut MemoryBudget,
     outline: Option<&Guesses>,
-) -> Result<Option<Topology>, TreeError> {
+) -> Result<Option<(Topology, bool)>, TreeError> {
     let Some(node) = &scenario.topology else { return Ok(None) };
     let path = "topology";
     let (kind, rest) = node.split_kind(path)?;
@@ -219,29 +219,11 @@ fn topology(
         let Some(edges) = inputs.edges.get(name) else {
             return Err(wrong("topology.file", Some(node), tree, format!("`{name}` was not read"), None));
         };
-        if let Some((from, to)) = edges.iter().find(|(a, b)| *a >= n || *b >= n) {
-            let message = format!("`{name}` has a tie from {from} to {to}, but there are only agents 0 to {}", n - 1);
-            let help = "a topology from a file fits only one number of agents; use a generated topology to scale";
-            return Err(wrong("topology.file", rest.get("file"), tree, message, Some(help)));
-        }
-        let loops = || edges.iter().filter(|(a, b)| a == b);
-        if let (SelfLoops::Refuse, Some((agent, _))) = (file.self_loops, loops().next()) {
-            let message = format!("`{name}` ties {} agents to themselves, the first is agent {agent}", loops().count());
-            let help = "`self_loops: drop` leaves these edges out";
-            return Err(wrong("topology.file", rest.get("file"), tree, message, Some(help)));
-        }
-        let arcs = edges.len() as f64 * if file.directed { 1.0 } else { 2.0 };
+        let directed = file.is_directed(edges);
+        let arcs = edges.edges.len() as f64 * if directed { 1.0 } else { 2.0 };
         memory.reserve("ties", arcs * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
-        let kept: Vec<(u32, u32)>;
-        let edges = match file.dropped(edges) {
-            0 => edges.as_slice(),
-            _ => {
-                kept = edges.iter().copied().filter(|(a, b)| a != b).collect();
-                &kept
-            }
-        };
-        let csr = Csr::from_edges(n, edges, file.directed).map_err(blame)?;
-        return Ok(Some(Topology::Graph(Arc::new(csr))));
+        let csr = file.graph(edges, n, population).map_err(blame)?;
+        return Ok(Some((Topology::Graph(Arc::new(csr)), directed)));
     }
     let most = memory.remaining() / (2.0 * ARC);
     let plan = topology::plan(&spec, n, population, scenario.seed, most).map_err(blame)?;
@@ -252,7 +234,7 @@ fn topology(
     if stores_arcs(&topology) {
         memory.reserve("ties", topology.arcs() as f64 * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
     }
-    Ok(Some(topology))
+    Ok(Some((topology, false)))
 }
 
 fn stores_arcs(topology: &Topology) -> bool {
@@ -268,12 +250,7 @@ fn does_not_fit(tree: &Node, path: &str, why: String) -> TreeError {
 fn by_agent(scenario: &Scenario) -> bool {
     let Some(node) = &scenario.topology else { return false };
     let file = node.split_kind("topology").is_ok_and(|(kind, _)| kind.name == "file");
-    file || node.get("degrees").is_some()
-}
-
-/// Returns whether the topology is directed. Generated topologies are undirected; a file says.
-fn is_directed(node: &Node) -> bool {
-    matches!(node.get("directed"), Some(Node { value: Value::Bool(true), .. }))
+    file && node.get("id").is_none() || node.get("degrees").is_some()
 }
 
 /// Returns the tree with one change made, checked to change nothing but parameters of leaves.
@@ -436,14 +413,11 @@ fn shared_context(
         None => split.arrange(tree, Population::empty(agents), false)?,
     };
     let topology = topology(scenario, tree, agents, &population, inputs, memory, outline)?;
-    let topology = topology.unwrap_or(Topology::None { n: agents });
-    let audience = match &scenario.topology {
-        Some(node) if is_directed(node) && stores_arcs(&topology) => {
+    let (topology, directed) = topology.unwrap_or((Topology::None { n: agents }, false));
+    let audience = match &topology {
+        Topology::Graph(csr) if directed => {
             memory.reserve("reversed ties", topology.arcs() as f64 * ARC).map_err(unfit)?;
-            Some(match &topology {
-                Topology::Graph(csr) => Topology::Graph(Arc::new(csr.reversed())),
-                other => other.clone(),
-            })
+            Some(Topology::Graph(Arc::new(csr.reversed())))
         }
         _ => None,
     };
@@ -592,7 +566,7 @@ impl FileKind {
     pub fn word(self) -> &'static str {
         match self {
             FileKind::Table | FileKind::Texts => "table",
-            FileKind::Edges => "edge list",
+            FileKind::Edges | FileKind::NamedEdges => "edge list",
             FileKind::Text => "text",
             FileKind::Bytes => "file",
             FileKind::Folder => "folder",

@@ -2,6 +2,7 @@
 
 use crate::population::Table;
 use crate::tool::Listed;
+use crate::topology::EdgeList;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,8 +24,10 @@ pub enum FileKind {
     Table,
     /// Rows and columns whose cells are texts, as they stand.
     Texts,
-    /// Pairs of agents.
+    /// Pairs of agents, by number.
     Edges,
+    /// Pairs of agents, by the names that they have in the population.
+    NamedEdges,
     /// Text.
     Text,
     /// Bytes of any kind.
@@ -38,8 +41,8 @@ pub enum FileKind {
 pub struct Inputs {
     /// Tables.
     pub tables: BTreeMap<String, Arc<Table>>,
-    /// Edge lists: (from, to).
-    pub edges: BTreeMap<String, Arc<Vec<(u32, u32)>>>,
+    /// Edges.
+    pub edges: BTreeMap<String, Arc<EdgeList>>,
     /// Texts.
     pub texts: BTreeMap<String, Arc<str>>,
     /// Files of any kind.

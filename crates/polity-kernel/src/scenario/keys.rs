@@ -11,7 +11,7 @@ use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
 use crate::method::{Placebo, PlantedFault};
 use crate::population::groups::By;
-use crate::topology;
+use crate::topology::{self, Topology};
 use crate::tree::{Node, TreeError, Value};
 use crate::world::Activation;
 use schemars::JsonSchema;
@@ -237,6 +237,9 @@ pub struct Record {
     pub states: Option<u32>,
     /// One row per tie between two agents at the start. By default up to 200,000 ties are recorded.
     pub ties: Option<bool>,
+    /// Measures of the network of ties: degrees, clustering, components, distances, and how ties follow attributes and states. By
+    /// default networks of up to 200,000 ties are measured.
+    pub network: Option<bool>,
 }
 
 impl Record {
@@ -262,11 +265,27 @@ impl Record {
     pub fn has_ties(&self, ties: u64) -> bool {
         ties > 0 && self.ties.unwrap_or(ties <= Self::TIES)
     }
+
+    /// Whether the network of a society is measured. It has none if everybody hears everybody, or nobody.
+    #[must_use]
+    pub fn has_network(&self, topology: &Topology) -> bool {
+        let ties = topology.arcs();
+        matches!(topology, Topology::Graph(_)) && ties > 0 && self.network.unwrap_or(ties <= Self::TIES)
+    }
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Record { acts: true, agents: true, messages: false, calls: true, world: true, states: None, ties: None }
+        Record {
+            acts: true,
+            agents: true,
+            messages: false,
+            calls: true,
+            world: true,
+            states: None,
+            ties: None,
+            network: None,
+        }
     }
 }
 
@@ -478,13 +497,13 @@ impl Scenario {
         }
     }
 
-    /// Returns the number of edges of agents with themselves that the topology leaves out, and the file.
+    /// Returns the edges that the topology leaves out on request, and the file.
     #[must_use]
-    pub fn dropped_loops(&self, inputs: &Inputs) -> Option<(usize, String)> {
+    pub fn dropped_edges(&self, inputs: &Inputs) -> Option<(topology::Unwanted, String)> {
         let (kind, rest) = self.topology.as_ref()?.split_kind("topology").ok()?;
         let file: topology::File = (kind.name == "file").then(|| rest.read("topology").ok())??;
-        let dropped = file.dropped(inputs.edges.get(&file.file)?);
-        (dropped > 0).then_some((dropped, file.file))
+        let unwanted = file.unwanted(inputs.edges.get(&file.file)?);
+        (unwanted != topology::Unwanted::default()).then_some((unwanted, file.file))
     }
 
     /// Returns the files that the scenario names, each once.
@@ -506,7 +525,8 @@ impl Scenario {
             && kind.name == "file"
             && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("file")
         {
-            files.push(FileWish { path: path.clone(), key: "topology.file".into(), kind: FileKind::Edges });
+            let kind = if rest.get("id").is_some() { FileKind::NamedEdges } else { FileKind::Edges };
+            files.push(FileWish { path: path.clone(), key: "topology.file".into(), kind });
         }
         let cohorts = self.cohorts.iter().flatten().enumerate();
         let policies = cohorts.map(|(i, cohort)| (&cohort.policy, format!("cohorts[{i}].policy")));

@@ -2,11 +2,13 @@
 
 mod columnar;
 mod data;
-pub mod edges;
+mod edges;
+mod graphs;
 mod limits;
 mod reach;
 mod render;
 pub mod table;
+mod xml;
 pub mod yaml;
 
 use std::fs::File;

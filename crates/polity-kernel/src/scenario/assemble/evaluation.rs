@@ -27,7 +27,7 @@ pub(super) fn draft(
     let n = team.len() as u32;
     let unlimited = &mut MemoryBudget::unlimited();
     let topology = topology(scenario, tree, n, &Population::empty(n), inputs, unlimited, None)?;
-    let topology = topology.unwrap_or(Topology::Complete { n });
+    let (topology, _) = topology.unwrap_or((Topology::Complete { n }, false));
     let items = items(scenario, tree, inputs)?;
     recorded_members(&team, &items, tree)?;
     let models: Vec<&str> = team.iter().map(|member| member.model.as_str()).collect();

@@ -1,0 +1,108 @@
+//! Measures of the ties of a society, as rows of the table `network`.
+
+use polity_kernel::population::{Cell, Column};
+use polity_kernel::society::Society;
+use polity_kernel::topology::measures::{Structure, correlation, mixing};
+use polity_kernel::topology::{Csr, Topology};
+use std::collections::BTreeMap;
+
+/// The most values of an attribute by which agents are groups.
+const MOST_GROUPS: usize = 50;
+
+/// A row of the table.
+pub(super) struct Measured {
+    pub quantity: &'static str,
+    pub by: Option<String>,
+    pub value: f64,
+}
+
+/// Measures the ties of a society after its last round. `first`: its columns before the first round.
+pub(super) fn measured(society: &Society, first: &[Vec<f64>]) -> Vec<Measured> {
+    let shared_context = society.shared_context();
+    let Topology::Graph(graph) = &shared_context.topology else { return Vec::new() };
+    let mut rows = structure(&Structure::of(graph, shared_context.seed));
+    let n = graph.n();
+    let people = &shared_context.population;
+    for (i, (name, column)) in people.columns().enumerate() {
+        let Column::Text { .. } = column else {
+            let value = |agent| match people.cell(i, agent) {
+                Cell::Number(value) => value,
+                Cell::Text(_) => f64::NAN,
+            };
+            by_numbers(graph, name, &(0..n).map(value).collect::<Vec<_>>(), &mut rows);
+            continue;
+        };
+        let words: Vec<Cell<'_>> = (0..n).map(|agent| people.cell(i, agent)).collect();
+        by_groups(
+            graph,
+            name,
+            words.iter().map(|word| if let Cell::Text(word) = word { *word } else { "" }),
+            &mut rows,
+        );
+    }
+    for (i, first) in first.iter().enumerate() {
+        if let Some(column) = society.interface().columns.get(i) {
+            by_numbers(graph, &format!("{}.first", column.name), first, &mut rows);
+            by_numbers(graph, &format!("{}.last", column.name), &society.column(i), &mut rows);
+        }
+    }
+    rows
+}
+
+fn structure(of: &Structure) -> Vec<Measured> {
+    let mut rows = Vec::new();
+    let mut push = |quantity, value| rows.push(Measured { quantity, by: None, value });
+    push("agents", f64::from(of.agents));
+    push("ties", of.ties as f64);
+    push("directed", f64::from(u8::from(of.directed)));
+    push("mean-degree", of.mean_degree);
+    push("degree-variance", of.degree_variance);
+    push("max-degree", f64::from(of.max_degree));
+    if let Some((variance, most, reciprocity)) = of.incoming {
+        push("in-degree-variance", variance);
+        push("max-in-degree", f64::from(most));
+        push("reciprocity", reciprocity);
+    }
+    if let Some(transitivity) = of.transitivity {
+        push("transitivity", transitivity);
+    }
+    push("mean-clustering", of.mean_clustering);
+    push("components", f64::from(of.components));
+    push("largest-component", of.largest_component);
+    if let Some(distance) = of.mean_distance {
+        push("mean-distance", distance);
+        push("distance-sources", f64::from(of.distance_sources));
+    }
+    rows
+}
+
+/// By a number: its correlation over ties, and measures of groups if it has few values.
+fn by_numbers(graph: &Csr, name: &str, numbers: &[f64], rows: &mut Vec<Measured>) {
+    // Agents born during the run have no ties.
+    let Some(numbers) = numbers.get(..graph.n() as usize) else { return };
+    if let Some(value) = correlation(graph, numbers) {
+        rows.push(Measured { quantity: "numeric-assortativity", by: Some(name.into()), value });
+    }
+    if numbers.iter().all(|number| number.is_finite()) {
+        // A zero has one sign here.
+        by_groups(graph, name, numbers.iter().map(|number| (number + 0.0).to_bits()), rows);
+    }
+}
+
+/// By groups of agents with the same value; none if there is only one, or more than [`MOST_GROUPS`].
+fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, rows: &mut Vec<Measured>) {
+    let mut groups = BTreeMap::new();
+    let mut group = Vec::with_capacity(graph.n() as usize);
+    for value in values {
+        let next = groups.len() as u32;
+        group.push(*groups.entry(value).or_insert(next));
+        if groups.len() > MOST_GROUPS {
+            return;
+        }
+    }
+    let Some(found) = mixing(graph, &group, groups.len()).filter(|_| groups.len() > 1) else { return };
+    if let Some(value) = found.assortativity {
+        rows.push(Measured { quantity: "assortativity", by: Some(name.into()), value });
+    }
+    rows.push(Measured { quantity: "modularity", by: Some(name.into()), value: found.modularity });
+}
