@@ -8,7 +8,7 @@ mod report;
 pub use report::write_report;
 
 use super::args::{Answering, Common, SweepLimits};
-use super::engine::with_engine;
+use super::engine::{continues_with, with_engine};
 use super::failure::{Exit, Failure, Source, failure, is_full};
 use super::output::{self, note, print_line};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -97,6 +97,7 @@ pub fn sweep(
             }
         };
         let mut bar = RunsBar::new();
+        continues_with(&out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, disk, Some(source))
@@ -113,6 +114,7 @@ pub fn resume(
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new();
+        continues_with(dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
         finish(resumed, dir, common, engine.disk.as_ref(), None)

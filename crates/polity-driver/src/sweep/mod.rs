@@ -13,7 +13,7 @@ mod pool;
 mod results;
 
 pub use begin::{SweepSummary, WatchSweep, begin, check, resume};
-pub use folder::{ArmEntry, SweepManifest};
+pub use folder::{ArmEntry, SweepManifest, SweepRun, sweep_runs};
 pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
 pub use mark::{SWEEP_FILE, is_sweep};
