@@ -10,6 +10,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::arena::{
     self, Arena, ArenaObserver, ArenaRequest, Asked, COORDINATION, Comparison, Grid, Halt, Score, Spent, tables,
 };
+use polity_arena::report::Report;
 use polity_driver::comparison::is_comparison;
 use polity_driver::drive::{Stop, Watch};
 use polity_driver::results::Run;
@@ -261,13 +262,12 @@ pub fn resume(
     compared(engine, &request, dir, common, stop)
 }
 
-/// `polity report` of the folder of a comparison: writes its files again from its runs, and returns the path of the report.
-pub fn report(dir: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+/// The report of the comparison in a folder, from its runs alone.
+pub fn report_of(dir: &Path, registry: &Registry) -> Result<Report, Failure> {
     let engine = Engine { asks: false, ..super::engine::plain_engine(registry) };
     let request = Arena::recorded(&engine, dir)?;
     let comparison = Arena::read(&engine, &request, dir)?;
-    arena::write(&engine.disk, dir, &comparison, registry, true)?;
-    Ok(dir.join("report.html"))
+    Ok(arena::report_of(&RealDisk, &comparison, registry))
 }
 
 /// Makes a comparison, and shows it.

@@ -5,6 +5,7 @@
 mod activation;
 mod archetypes;
 mod arena;
+mod attributes;
 mod batch;
 mod behaviours;
 #[cfg(feature = "local")]
@@ -19,10 +20,12 @@ mod chain;
 mod comparisons;
 mod constrain;
 mod damage;
+mod designs;
 mod diagnose;
 mod embedding;
 mod estimate;
 mod experiment;
+mod explain;
 mod faults;
 #[cfg(feature = "local")]
 #[path = "../../polity-models/tests/gguf/mod.rs"]
@@ -41,6 +44,7 @@ mod manners;
 #[cfg(target_os = "linux")]
 mod mcp_serve;
 mod memory;
+mod messages;
 mod minds;
 mod mock_server;
 mod money;
@@ -56,6 +60,7 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
 mod serve;
+mod status;
 mod steering;
 mod sweep;
 mod systems;

@@ -77,7 +77,7 @@ pub fn write(
     };
     files.iter().try_for_each(|(name, bytes)| put(name, bytes))?;
     if with_report {
-        put("report.html", render(&report(disk.as_ref(), comparison, registry)).as_bytes())?;
+        put("report.html", render(&report_of(disk.as_ref(), comparison, registry)).as_bytes())?;
     }
     Ok(())
 }
@@ -505,7 +505,9 @@ fn sections(disk: &dyn Disk, comparison: &Comparison) -> Vec<Section> {
     sections
 }
 
-fn report(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) -> Report {
+/// The report of a comparison. The disk is asked which of its runs have reports.
+#[must_use]
+pub fn report_of(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) -> Report {
     let about = |label: &str| {
         let of_label = || comparison.methods.iter().filter(move |score| score.method == label);
         let Some(score) = of_label().next() else { return String::new() };

@@ -20,7 +20,7 @@ mod task;
 pub use comparison::{Comparison, TaskOf};
 pub use entrant::Entrant;
 pub use equal::{Allowance, Pilot, Trial, Unit};
-pub use files::write;
+pub use files::{report_of, write};
 pub use members::{Member, members};
 pub use polity_driver::comparison::is_comparison;
 pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT};
