@@ -8,7 +8,8 @@ use super::output::{self, note, print_line};
 use super::{progress, story};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::arena::{
-    self, Arena, ArenaObserver, ArenaRequest, Asked, COORDINATION, Comparison, Grid, Halt, Score, Spent, tables,
+    self, Arena, ArenaObserver, ArenaRequest, Asked, COORDINATION, Comparison, Entrant, Grid, Halt, Score, Spent,
+    tables,
 };
 use polity_arena::report::Report;
 use polity_driver::comparison::is_comparison;
@@ -171,7 +172,7 @@ pub fn eval(
 ) -> Result<Exit, Failure> {
     let models = edits.model.iter().cloned().collect();
     let request = wished.request(Asked::Eval, vec![method.to_owned()], vec![task.to_owned()], models)?;
-    let name = method.split(['@', ':']).next().unwrap_or_default().rsplit('=').next().unwrap_or_default();
+    let name = Entrant::name_in(method);
     let name = engine.registry.method_named(name).unwrap_or(name);
     let out = wished.folder(engine, &format!("eval-{name}"), request.seed)?;
     match request.repeats {

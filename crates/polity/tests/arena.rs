@@ -584,6 +584,7 @@ fn wrong_requests_are_told_what_to_do() {
         (compare(&["single", "smoa@1", "--limit", "5"]), "smoa@1"),
         (vec!["compare", "sc", "debate"], "--task"),
         (vec!["compare", "sc"], "--task"),
+        (vec!["compare", "plain=debate:show_reasons=false", "sc@3"], "--task"),
     ];
     for (args, words) in cases {
         let (said, _) = printed(&folder, &[&args[..], &["--json"]].concat());

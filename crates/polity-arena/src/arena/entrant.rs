@@ -96,6 +96,13 @@ impl Entrant {
         })
     }
 
+    /// Returns the method's name in a word as [`Entrant::read`] reads it, without label, size and parameters.
+    #[must_use]
+    pub fn name_in(word: &str) -> &str {
+        let head = word.split([':', '@']).next().unwrap_or_default();
+        head.rsplit('=').next().unwrap_or_default()
+    }
+
     /// Returns the name of the folder of its runs, which differs between teams.
     #[must_use]
     pub fn slug(&self) -> String {
@@ -182,7 +189,14 @@ fn unknown(name: &str, registry: &Registry) -> DriveError {
 
 #[cfg(test)]
 mod tests {
-    use super::{folder_name, is_label, parts};
+    use super::{Entrant, folder_name, is_label, parts};
+
+    #[test]
+    fn a_word_has_the_name_of_a_method() {
+        for word in ["debate", "debate@3", "plain=debate", "plain=debate@3:show_reasons=false,x=a@b:c"] {
+            assert_eq!(Entrant::name_in(word), "debate", "{word}");
+        }
+    }
 
     #[test]
     fn parameters_are_split_at_commas_outside_of_texts_and_lists() {
