@@ -24,8 +24,7 @@ fn beside(disk: &dyn Disk, folder: &Path, manifest: Option<&Manifest>) -> Result
     if disk.exists(&report).map_err(DriveError::disk(&report))? {
         let page = disk.read(&report).map_err(DriveError::disk(&report))?;
         if !is_as_written(&page) {
-            let what = "it was changed after it was written; `polity report` writes it again (for a comparison, repeat \
-                        the command that made it)";
+            let what = "it was changed after it was written; `polity report` writes it again";
             faults.push(Fault::new(report, what));
         }
     }

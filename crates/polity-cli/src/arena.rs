@@ -1,72 +1,80 @@
-//! `polity eval` and `polity compare METHOD ... --task FILE`: run methods on the items of a file.
+//! `polity eval` and `polity compare METHOD ... --task FILE`: run methods on the items of files.
 
-use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
+use super::args::{Answering, Common, Comparing, Edits, Keys, Spending, Trying};
+use super::engine::continues_with;
 use super::failure::{Exit, Failure, failure};
-use super::flags::edits as read_edits;
+use super::flags::{check_model, edits as read_edits};
 use super::output::{self, note, print_line};
 use super::{progress, story};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::arena::{
-    self, Arena, ArenaObserver, ArenaRequest, COORDINATION, Entrant, Grid, Halt, Score, Spent, Task, Unit, tables,
+    self, Arena, ArenaObserver, ArenaRequest, Asked, COORDINATION, Comparison, Entrant, Grid, Halt, Score, Spent,
+    tables,
 };
+use polity_arena::report::Report;
+use polity_driver::comparison::is_comparison;
 use polity_driver::drive::{Stop, Watch};
 use polity_driver::results::Run;
 use polity_driver::run::{Engine, RunStatus, Summary, new_folder};
 use polity_kernel::registry::Registry;
+use polity_kernel::scenario::Budget;
 use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-
-/// In place of a method's name: all methods that can work on the items.
-const ALL: &str = "all";
 
 /// Maximum rows of a table on the terminal.
 const MOST_ROWS: usize = 60;
 
-/// The request of a command line, for all methods.
+/// What a command line asks for, besides methods, tasks and models.
 pub struct Wished<'a> {
-    pub task: &'a Path,
+    pub keys: &'a Keys,
     pub trying: Trying,
-    /// Items of the pilot.
-    pub pilot: Option<u32>,
-    /// Whether each run is replayed before it counts.
-    pub replay: bool,
-    pub edits: &'a Edits,
     pub spending: Spending,
+    pub answering: &'a Answering,
     pub out: Option<PathBuf>,
 }
 
 impl Wished<'_> {
-    fn wish(&self, answering: &Answering) -> Result<ArenaRequest, Failure> {
+    fn request(
+        &self,
+        asked: Asked,
+        methods: Vec<String>,
+        tasks: Vec<PathBuf>,
+        models: Vec<String>,
+    ) -> Result<ArenaRequest, Failure> {
         let input = |message: &str| Failure::new(Exit::Input, message);
-        let Edits { model, seed, set, .. } = self.edits;
-        let model = model.clone().ok_or_else(|| {
-            input("no model is given; for instance --model sim/medium (`polity list models` lists them)")
-        })?;
-        if self.trying.repeats > 1 && answering.cache.is_some() {
+        if models.is_empty() {
+            return Err(input("no model is given; for instance --model sim/medium (`polity list models` lists them)"));
+        }
+        models.iter().try_for_each(|model| check_model(model))?;
+        if self.trying.repeats > 1 && self.answering.cache.is_some() {
             // A repeat asks the same words again, and would get the first one's answers.
             return Err(input(
                 "--repeats with --cache would count the cached answers of one run several times; use only one of the two",
             ));
         }
+        let Keys { set, agents, rounds, seed } = self.keys;
         let mut edits = read_edits(set)?;
-        edits.extend(answering.flags()?);
-        let Trying { limit, repeats } = self.trying;
-        let pilot = self.pilot;
+        edits.extend(self.answering.flags()?);
         Ok(ArenaRequest {
-            model,
-            limit,
-            repeats,
-            pilot,
-            replay: self.replay,
+            asked,
+            methods,
+            members: *agents,
+            rounds: *rounds,
+            tasks,
+            from: PathBuf::new(),
+            models,
+            limit: self.trying.limit,
             seed: seed.unwrap_or(1),
+            repeats: self.trying.repeats,
+            equal: None,
+            pilot: None,
+            replay: false,
             edits,
+            batch: self.answering.batch,
             budget: self.spending.budget(),
         })
-    }
-
-    fn entrant(&self, word: &str, registry: &Registry) -> Result<Entrant, Failure> {
-        Ok(Entrant::read(word, self.edits.agents, self.edits.rounds, registry)?)
     }
 
     fn folder(&self, engine: &Engine<'_>, name: &str, seed: u64) -> Result<PathBuf, Failure> {
@@ -106,24 +114,30 @@ impl ArenaObserver for Teller<'_> {
 }
 
 fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
-    let how = format!("the same command with --out {} continues", out.display());
+    let how = format!("`polity resume {}` continues", out.display());
     let summary = match halt {
         Halt::Stopped(summary) => summary,
         Halt::Failed(error) => {
             let mut failure = failure(&error, None);
-            if failure.exit != Exit::Input {
+            if failure.exit != Exit::Input && begun(out) {
                 failure.message.push_str(&format!("\neverything recorded so far is kept; {how}"));
             }
             return Err(failure);
         }
     };
     let reason = summary.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-    note(&format!("{}{reason}; {how}", summary.status));
+    let more = if summary.status == RunStatus::Budget { " with a higher limit" } else { "" };
+    note(&format!("{}{reason}; {how}{more}", summary.status));
     if common.json {
         let object = json!({ "status": summary.status, "folder": out.display().to_string(), "run": summary.run, "reason": summary.reason });
         print_line(&output::json(&object));
     }
     Ok(if summary.status == RunStatus::Budget { Exit::Budget } else { Exit::Stopped })
+}
+
+/// Whether a folder holds something that can go on.
+fn begun(out: &Path) -> bool {
+    is_comparison(&RealDisk, out) || RealDisk.exists(&out.join("manifest.json")).unwrap_or(false)
 }
 
 fn show(grid: &Grid) {
@@ -142,12 +156,7 @@ fn show_scoring(methods: &[Score]) {
     let mut all = Spent::default();
     methods.iter().filter_map(|score| score.scoring.as_ref()).for_each(|spent| all.add(spent));
     if all.calls > 0 {
-        note(&format!(
-            "scoring the answers took {} calls, {} tokens and {:.4} USD, which do not count as use of the methods",
-            all.calls,
-            all.tokens(),
-            all.cost_usd
-        ));
+        note(&format!("scoring the answers took {}, which do not count as use of the methods", tables::used(&all)));
     }
 }
 
@@ -155,24 +164,44 @@ fn show_scoring(methods: &[Score]) {
 pub fn eval(
     engine: &Engine<'_>,
     method: &str,
-    wished: Wished<'_>,
-    answering: &Answering,
+    task: &Path,
+    edits: &Edits,
+    wished: &Wished<'_>,
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let entrant = wished.entrant(method, engine.registry)?;
-    let wish = wished.wish(answering)?;
-    let task = Task::read(wished.task)?;
-    note(&task.words());
-    let out = wished.folder(engine, &format!("eval-{}", entrant.method), wish.seed)?;
+    let models = edits.model.iter().cloned().collect();
+    let request = wished.request(Asked::Eval, vec![method.to_owned()], vec![task.to_owned()], models)?;
+    let name = Entrant::name_in(method);
+    let name = engine.registry.method_named(name).unwrap_or(name);
+    let out = wished.folder(engine, &format!("eval-{name}"), request.seed)?;
+    match request.repeats {
+        1 => eval_once(engine, &request, &out, common, stop),
+        _ => compared(engine, &request, &out, common, stop),
+    }
+}
+
+/// Runs a method on a task once: the folder is a run folder.
+fn eval_once(
+    engine: &Engine<'_>,
+    request: &ArenaRequest,
+    out: &Path,
+    common: &Common,
+    stop: Stop,
+) -> Result<Exit, Failure> {
+    let arena = Arena::open(engine, request, out)?;
+    arena.tasks().iter().for_each(|task| note(&task.words()));
+    continues_with(out);
     let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
-    let (score, _) = match Arena::new(engine, &task, &wish, &mut teller).eval(&entrant, &out) {
+    let (score, unsolved) = match arena.eval(&mut teller) {
         Ok(found) => found,
-        Err(halt) => return halted(halt, &out, common),
+        Err(halt) => return halted(halt, out, common),
     };
-    show(&tables::methods(std::slice::from_ref(&score)));
-    show(&tables::ledger(std::slice::from_ref(&score)));
-    show_scoring(std::slice::from_ref(&score));
+    let scores = std::slice::from_ref(&score);
+    show(&tables::methods(scores));
+    unsolved.iter().for_each(|warning| output::warn(warning));
+    show(&tables::ledger(scores));
+    show_scoring(scores);
     if score.simulated {
         note("answers come from simulated models");
     }
@@ -187,60 +216,111 @@ pub fn eval(
 pub fn compare(
     engine: &Engine<'_>,
     methods: &[String],
-    equal: Equal,
-    wished: Wished<'_>,
+    comparing: Comparing,
+    wished: &Wished<'_>,
+    common: &Common,
+    stop: Stop,
+) -> Result<Exit, Failure> {
+    let Comparing { tasks, models, equal, pilot, replay } = comparing;
+    let name = tasks.first().and_then(|task| task.file_stem()).map_or("task".into(), |stem| stem.to_string_lossy());
+    let name = match tasks.len() {
+        1 => format!("compare-{name}"),
+        _ => format!("compare-{name}-and-others"),
+    };
+    let request = wished.request(Asked::Compare, methods.to_vec(), tasks, models)?;
+    let request = ArenaRequest { equal: equal.0, pilot, replay, ..request };
+    let out = wished.folder(engine, &name, request.seed)?;
+    compared(engine, &request, &out, common, stop)
+}
+
+/// `polity resume` of the folder of a comparison. Limits that are given take the place of those that were.
+pub fn resume(
+    engine: &Engine<'_>,
+    dir: &Path,
+    spending: Spending,
     answering: &Answering,
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let unit = match equal {
-        Equal::Tokens => Some(Unit::Tokens),
-        Equal::Calls => Some(Unit::Calls),
-        Equal::Usd => Some(Unit::Usd),
-        Equal::None => None,
-    };
-    let entrants: Option<Vec<Entrant>> = match methods {
-        [word] if word == ALL => None,
-        words => Some(words.iter().map(|word| wished.entrant(word, engine.registry)).collect::<Result<_, _>>()?),
-    };
-    let wish = wished.wish(answering)?;
-    let task = Task::read(wished.task)?;
-    note(&task.words());
-    let out = wished.folder(engine, &format!("compare-{}", task.name()), wish.seed)?;
+    let mut request = Arena::recorded(engine, dir)?;
+    let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds, .. } = spending.budget();
+    let budget = &mut request.budget;
+    budget.cost_usd = cost_usd.or(budget.cost_usd);
+    budget.tokens = tokens.or(budget.tokens);
+    budget.calls = calls.or(budget.calls);
+    budget.requests = requests.or(budget.requests);
+    budget.tool_calls = tool_calls.or(budget.tool_calls);
+    budget.seconds = seconds.or(budget.seconds);
+    if !answering.price.is_empty() {
+        let message = "the prices of a comparison are those of the command that began it; --price cannot change them";
+        return Err(Failure::new(Exit::Input, message));
+    }
+    if request.repeats > 1 && answering.cache.is_some() {
+        let message = "--cache would count the cached answers of one run several times, since each method has several";
+        return Err(Failure::new(Exit::Input, message));
+    }
+    request.batch = answering.batch.or(request.batch);
+    compared(engine, &request, dir, common, stop)
+}
+
+/// The report of the comparison in a folder, from its runs alone.
+pub fn report_of(dir: &Path, registry: &Registry) -> Result<Report, Failure> {
+    let engine = Engine { asks: false, ..super::engine::plain_engine(registry) };
+    let request = Arena::recorded(&engine, dir)?;
+    let comparison = Arena::read(&engine, &request, dir)?;
+    Ok(arena::report_of(&RealDisk, &comparison, registry))
+}
+
+/// Makes a comparison, and shows it.
+fn compared(
+    engine: &Engine<'_>,
+    request: &ArenaRequest,
+    out: &Path,
+    common: &Common,
+    stop: Stop,
+) -> Result<Exit, Failure> {
+    let arena = Arena::open(engine, request, out)?;
+    arena.tasks().iter().for_each(|task| note(&task.words()));
+    arena.left_out().iter().for_each(|why| note(&format!("left out: {why}")));
+    continues_with(out);
     let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
-    let mut arena = Arena::new(engine, &task, &wish, &mut teller);
-    let entrants = match entrants {
-        Some(entrants) => entrants,
-        None => {
-            let (suitable, others) = arena.suitable(wished.edits.agents, wished.edits.rounds, &out)?;
-            others.iter().for_each(|why| note(&format!("left out: {why}")));
-            suitable
-        }
-    };
-    let comparison = match arena.compare(entrants, unit, &out) {
+    let comparison = match arena.compare(&mut teller) {
         Ok(found) => found,
-        Err(halt) => return halted(halt, &out, common),
+        Err(halt) => return halted(halt, out, common),
     };
-    arena::write(&engine.disk, &out, &comparison, engine.registry, !common.no_report)?;
-    if let Some(pilot) = &comparison.pilot {
-        note(&format!(
-            "equal {}: {:.6} per item, which is what {} uses on the first {} items",
-            pilot.unit.word(),
-            pilot.allowance,
-            pilot.set_by,
-            pilot.items
-        ));
-        show(&tables::pilot(&comparison));
-        note(&format!(
-            "the pilot took {} calls, {} tokens and {:.4} USD, which do not count as use of the methods",
-            pilot.spent.calls,
-            pilot.spent.tokens(),
-            pilot.spent.cost_usd
-        ));
+    arena::write(&engine.disk, out, &comparison, engine.registry, !common.no_report)?;
+    show_comparison(&comparison);
+    if !common.no_report {
+        note(&format!("report {}", out.join("report.html").display()));
+    }
+    if common.json {
+        comparison.methods.iter().for_each(|score| print_line(&output::json(score)));
+        // Of a single method there is nothing else to say.
+        if request.asked == Asked::Compare {
+            print_line(&output::json(&comparison));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show_comparison(comparison: &Comparison) {
+    if !comparison.pilots.is_empty() {
+        let mut lines = tables::allowances(comparison);
+        let spent = lines.pop();
+        lines.iter().for_each(|line| note(line));
+        show(&tables::pilot(comparison));
+        spent.iter().for_each(|line| note(line));
     }
     show(&tables::methods(&comparison.methods));
     comparison.warnings().iter().for_each(|warning| output::warn(warning));
-    show(&tables::duels(&comparison));
+    if !comparison.overall.is_empty() {
+        show(&tables::overall(comparison));
+        note(tables::OVERALL);
+    }
+    if !comparison.compared.is_empty() {
+        show(&tables::duels(comparison));
+        tables::despite(comparison).iter().for_each(|why| note(why));
+    }
     show(&tables::ledger(&comparison.methods));
     show_scoring(&comparison.methods);
     note(COORDINATION);
@@ -251,12 +331,4 @@ pub fn compare(
         "folder {}: table.md, table.tex, frontier.svg, methods.parquet, items.jsonl, references.bib, inspect",
         comparison.folder
     ));
-    if !common.no_report {
-        note(&format!("report {}", out.join("report.html").display()));
-    }
-    if common.json {
-        comparison.methods.iter().for_each(|score| print_line(&output::json(score)));
-        print_line(&output::json(&comparison));
-    }
-    Ok(Exit::Done)
 }

@@ -249,11 +249,12 @@ pub enum Verb {
         #[command(flatten)]
         answering: Answering,
     },
-    /// Run a method on the items of a file, and report how many it solves and at what cost. Repeat the command with the same --out to
-    /// continue an interrupted run.
+    /// Run a method on the items of a file, and report how many it solves and at what cost. `polity resume`, or the same command with the
+    /// same --out, continues an interrupted run.
     Eval {
-        /// Name of the method (polity list methods), optionally with the size of its team: debate, sc@8
-        #[arg(long, value_name = "NAME[@MEMBERS]")]
+        /// Name of the method (polity list methods), optionally with the size of its team and parameters of the method: debate, sc@8,
+        /// debate:show_reasons=false
+        #[arg(long, value_name = "NAME[@MEMBERS][:KEY=VALUE,...]")]
         method: String,
         /// File with the items.
         #[arg(long, value_name = "FILE")]
@@ -272,16 +273,14 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// Compare methods on the same items (with --task): accuracy against cost, with intervals, and which differences are real. Or compare
-    /// runs: parameters that differ, metrics side by side, methods as chains of conditional probabilities, the first round with different
+    /// Compare methods on the same items (with --task), with one or several models and tasks: accuracy against cost, with intervals, and
+    /// which differences are real. `polity resume`, or the same command with the same --out, continues an interrupted one. Or compare runs: parameters that differ, metrics side by side, methods as chains of conditional probabilities, the first round with different
     /// digests.
     Compare {
-        /// Methods, as for eval: single sc@8 debate; `all` means all that can work on the items. Or run folders.
+        /// Methods, as for eval, optionally with a label: single sc@8 plain=debate:show_reasons=false; `all` means all that can work on
+        /// the items. Or run folders.
         #[arg(required = true, value_name = "METHOD|RUN")]
         what: Vec<String>,
-        /// File with the items that the methods work on.
-        #[arg(long, value_name = "FILE")]
-        task: Option<PathBuf>,
         #[command(flatten)]
         comparing: Comparing,
         #[command(flatten)]
@@ -290,7 +289,7 @@ pub enum Verb {
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        edits: Edits,
+        keys: Keys,
         #[command(flatten)]
         spending: Spending,
         #[command(flatten)]
@@ -298,9 +297,9 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// Continue a run or a sweep that was killed or stopped.
+    /// Continue a run, a sweep or a comparison that was killed or stopped.
     Resume {
-        /// Run folder, or sweep folder.
+        /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
         /// Say how the run goes on for longer than planned: the command for a fork with this number of rounds.
         #[arg(long, value_parser = whole::<u32>, allow_negative_numbers = true)]
@@ -447,11 +446,12 @@ pub enum Verb {
     /// Take over what other programs recorded.
     #[command(subcommand)]
     Import(Import),
-    /// Print a table of a run as CSV or JSON lines.
+    /// Print a table of a run as CSV or JSON lines. Of a comparison, or of a table that only the runs of a sweep have: those of all runs,
+    /// with columns that tell the runs apart.
     Export {
-        /// Run folder, or sweep folder.
+        /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// Name of the table (acts, agents, metrics, rounds, ...; default: metrics, for a sweep: summary).
+        /// Name of the table (acts, agents, metrics, rounds, ...; default: metrics; of a sweep: summary; of a comparison: items).
         #[arg(long)]
         table: Option<String>,
         /// Instead of a table, export the ties between agents, with the attributes and the first and last states of agents.
@@ -480,14 +480,19 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Name the ways in which teams failed, with the calls that show them. Of a sweep, count how often each planted fault is named.
+    /// Name the ways in which teams failed, with the calls that show them. Of a sweep or a comparison, count how often each planted fault
+    /// is named.
     Diagnose(Diagnosing),
     /// Fit the parameters of simulated models to the answers of a recorded evaluation, show how far they fit, and write them to a file.
     Calibrate(Calibrating),
-    /// Show the requests to models and their answers, also of a run that is in progress or was killed.
+    /// Show the requests to models and their answers, also of a run that is in progress or was killed. Of a sweep or a comparison: those of
+    /// all its runs.
     Calls {
-        /// Run folder.
+        /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
+        /// Of a sweep or a comparison, only runs whose name contains this: debate, gsm8k/sc@8
+        #[arg(long = "run", value_name = "NAME")]
+        of: Option<String>,
         /// Only calls of this agent or team member.
         #[arg(long, value_name = "N", value_parser = whole::<u32>, allow_negative_numbers = true)]
         agent: Option<u32>,
@@ -519,9 +524,9 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Rewrite the report of a run or a sweep. Or write its figures and tables as files for a paper.
+    /// Rewrite the report of a run, a sweep or a comparison. Or write its figures and tables as files for a paper.
     Report {
-        /// Run folder, or sweep folder.
+        /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
         /// Write every figure into this folder as SVG, PDF and CSV, and not the report.
         #[arg(long, value_name = "FOLDER")]
@@ -692,7 +697,7 @@ pub struct Calibrating {
 /// What `polity diagnose` diagnoses, and who else is asked.
 #[derive(Debug, ClapArgs)]
 pub struct Diagnosing {
-    /// Run folder, or sweep folder.
+    /// Folder of the run, the sweep or the comparison.
     pub run: PathBuf,
     /// Also ask this model which failure modes each item shows, and print how far it agrees with the rules. Of a society, it is asked about each
     /// agent. The limits of --max-cost and
@@ -709,19 +714,6 @@ pub struct Diagnosing {
     pub answering: Answering,
     #[command(flatten)]
     pub common: Common,
-}
-
-/// The unit in which budgets are made equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Equal {
-    /// Tokens of requests and replies.
-    Tokens,
-    /// Model calls.
-    Calls,
-    /// US dollars.
-    Usd,
-    /// Do not make budgets equal: each method has its usual team.
-    None,
 }
 
 /// What can be listed.

@@ -2,31 +2,96 @@
 
 use super::failure::{Exit, Failure};
 use super::output::{indented, json, note, print_text};
+use super::several::{Member, several};
 use polity_driver::calls::Call;
 use polity_driver::run::{Shown, Texts, Wanted, calls as recorded};
+use polity_store::DriveError;
 use polity_store::disk::RealDisk;
 use polity_store::printable::on_one_line;
+use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Maximum characters of a prompt or an answer, unless full texts are requested.
 const LONGEST: usize = 600;
 
-pub fn calls(run: &Path, wanted: &Wanted, as_json: bool, full: bool) -> Result<Exit, Failure> {
+pub fn calls(dir: &Path, of: Option<&str>, wanted: &Wanted, as_json: bool, full: bool) -> Result<Exit, Failure> {
     // Programs get full texts: truncated text is not data.
     let texts = if as_json || full { Texts::Whole } else { Texts::Cut(LONGEST) };
-    let found = recorded(Arc::new(RealDisk), run, wanted, texts)?;
-    for shown in &found {
-        print_text(&if as_json { json(&shown.call) + "\n" } else { listing(shown) });
-    }
-    if found.is_empty() {
+    let found = match several(dir, of)? {
+        None => {
+            let found = recorded(Arc::new(RealDisk), dir, wanted, texts)?;
+            found.iter().for_each(|call| show(call, None, as_json));
+            found.len()
+        }
+        Some(members) => of_several(&members, wanted, texts, as_json)?,
+    };
+    if found == 0 {
         note("no such call so far");
     }
     Ok(Exit::Done)
 }
 
+/// Shows the calls of several runs, one run after the other; returns their number.
+fn of_several(members: &[Member], wanted: &Wanted, texts: Texts, as_json: bool) -> Result<usize, Failure> {
+    let mut found = 0;
+    let mut refused = None;
+    let mut fits = false;
+    for member in members {
+        let left = wanted.limit.map(|limit| limit.saturating_sub(found));
+        if left == Some(0) {
+            break;
+        }
+        let calls = recorded(Arc::new(RealDisk), &member.folder, &Wanted { limit: left, ..wanted.clone() }, texts);
+        let calls = match calls {
+            // Not every run has every member, item and purpose.
+            Err(error @ DriveError::Input(_)) => {
+                refused.get_or_insert(error);
+                continue;
+            }
+            calls => calls?,
+        };
+        fits = true;
+        if !as_json && !calls.is_empty() {
+            print_text(&format!("### {} ({})\n\n", on_one_line(&member.name), on_one_line(&member.words())));
+        }
+        calls.iter().for_each(|call| show(call, Some(&member.name), as_json));
+        found += calls.len();
+    }
+    match refused {
+        Some(error) if !fits => Err(error.into()),
+        _ => Ok(found),
+    }
+}
+
+/// Prints a call; `run`: the name of its run, if there are several.
+fn show(shown: &Shown, run: Option<&str>, as_json: bool) {
+    if !as_json {
+        print_text(&listing(shown));
+        return;
+    }
+    // An unknown cost is no number.
+    let mut object = serde_json::to_value(&shown.call).unwrap_or_default();
+    if let Some(cost) = object.get_mut("cost_usd").filter(|_| !shown.priced) {
+        *cost = serde_json::Value::Null;
+    }
+    let line = match run {
+        None => json(&object),
+        Some(run) => json(&InRun { run, call: &object }),
+    };
+    print_text(&(line + "\n"));
+}
+
+/// A call with the name of its run.
+#[derive(Serialize)]
+struct InRun<'a> {
+    run: &'a str,
+    #[serde(flatten)]
+    call: &'a serde_json::Value,
+}
+
 /// Formats a call for people.
-fn listing(Shown { call, unfit, .. }: &Shown) -> String {
+fn listing(Shown { call, unfit, priced, .. }: &Shown) -> String {
     let Call { round, agent, n, model, outcome, resolution, attempt, retries, .. } = call;
     let mut place = call.item.map_or(String::new(), |item| format!("item {item}, "));
     place.push_str(&format!("round {round}, agent {agent}, question {n}"));
@@ -42,9 +107,10 @@ fn listing(Shown { call, unfit, .. }: &Shown) -> String {
             facts.push(format!("{tokens} {what}"));
         }
     }
-    facts.push(match call.shared {
-        true => "shared, at no cost".into(),
-        false => format!("${:.6}", call.cost_usd),
+    facts.push(match (call.shared, priced) {
+        (true, _) => "shared, at no cost".into(),
+        (false, true) => format!("${:.6}", call.cost_usd),
+        (false, false) => "cost not known".into(),
     });
     facts.push(format!("{:.0} ms", call.latency_ms));
     if *attempt > 0 {

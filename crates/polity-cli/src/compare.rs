@@ -2,6 +2,7 @@
 
 use super::failure::{Exit, Failure};
 use super::output::{self, note, print_line, table};
+use polity_arena::arena::Entrant;
 use polity_arena::report::short;
 use polity_driver::chain::{Chain, Freedom};
 use polity_driver::results;
@@ -81,7 +82,7 @@ fn read(path: &Path) -> Result<Run, Failure> {
 
 /// Explains that methods were given instead of runs, or a single run.
 fn no_methods(runs: &[PathBuf], registry: &Registry) -> Result<(), Failure> {
-    let name = |run: &PathBuf| run.to_string_lossy().split('@').next().unwrap_or_default().to_owned();
+    let name = |run: &PathBuf| Entrant::name_in(&run.to_string_lossy()).to_owned();
     let method = runs.iter().find(|run| !run.exists() && registry.method_named(&name(run)).is_some());
     if let Some(method) = method {
         let message = format!(

@@ -10,8 +10,25 @@ use polity_driver::traces::Traces;
 use polity_kernel::registry::Registry;
 use polity_models::models::Providers;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// The folder that `polity resume` continues, once this process works on one.
+static RESUMABLE: Mutex<Option<String>> = Mutex::new(None);
+
+/// Names the folder that this process works on, for the message of an interrupt.
+pub(crate) fn continues_with(folder: &Path) {
+    *RESUMABLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.display().to_string());
+}
+
+/// The message of an interrupt that stops the process at once.
+fn stopped_at_once() -> String {
+    match RESUMABLE.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        Some(folder) => format!("stopped; `polity resume {folder}` continues from the last save"),
+        None => "stopped".to_owned(),
+    }
+}
 
 /// Returns an engine for commands that run nothing.
 pub(crate) fn plain_engine(registry: &Registry) -> Engine<'_> {
@@ -33,7 +50,7 @@ pub(crate) fn with_engine<T>(
     // Without a handler Ctrl-C still stops the process; the run can be resumed all the same.
     let _ = ctrlc::set_handler(move || {
         if asked.ask() > 1 {
-            note("stopped; `polity resume` continues from the last save");
+            note(&stopped_at_once());
             std::process::exit(i32::from(Exit::Stopped as u8));
         }
         note("finishing what is in flight and saving; interrupt again to stop immediately");

@@ -3,6 +3,8 @@
 use super::args::{Format, NetworkFormat};
 use super::failure::{Exit, Failure};
 use super::output::{self, note, print_data};
+use super::several::several;
+use polity_driver::comparison::is_comparison;
 use polity_driver::results;
 use polity_driver::sweep::is_sweep;
 use polity_store::disk::{Disk, RealDisk};
@@ -30,6 +32,28 @@ fn cell(data: &ColumnData, row: usize) -> serde_json::Value {
     value.unwrap_or_default()
 }
 
+/// A part of an export: a table of a run, with what tells the run apart.
+struct Page {
+    about: Vec<(&'static str, serde_json::Value)>,
+    data: Vec<(String, ColumnData)>,
+}
+
+impl Page {
+    fn alone(data: Vec<(String, ColumnData)>) -> Page {
+        Page { about: Vec::new(), data }
+    }
+
+    fn rows(&self) -> usize {
+        self.data.first().map_or(0, |(_, column)| column.rows())
+    }
+
+    /// A column's cell in a row; `None` if this run has no such column. A column of the table comes before what tells the run apart.
+    fn cell(&self, column: &str, row: usize) -> Option<serde_json::Value> {
+        let own = self.data.iter().find(|(name, _)| name == column).map(|(_, data)| cell(data, row));
+        own.or_else(|| self.about.iter().find(|(name, _)| *name == column).map(|(_, value)| value.clone()))
+    }
+}
+
 pub fn export(
     run: &Path,
     table: Option<&str>,
@@ -38,16 +62,11 @@ pub fn export(
     out: Option<&Path>,
     limit: Option<usize>,
 ) -> Result<Exit, Failure> {
-    let table = table.unwrap_or(if is_sweep(&RealDisk, run) { "summary" } else { "metrics" });
-    let tables = results::open(&RealDisk, run)?;
-    let data = tables.table(table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| match error {
-        TableError::Rounds { .. } => Failure::new(Exit::Folder, why_not_there(run, table)),
-        error => error.into(),
-    })?;
+    let pages = pages(run, table, limit.unwrap_or(usize::MAX))?;
     let out = opened(out)?;
     let written = match format {
-        Format::Csv => write_csv(&data, raw, out),
-        Format::Jsonl => write_jsonl(&data, out).map(|()| 0),
+        Format::Csv => write_csv(&pages, raw, out),
+        Format::Jsonl => write_jsonl(&pages, out).map(|()| 0),
     };
     if let Ok(escaped @ 1..) = written {
         note(&format!(
@@ -114,6 +133,59 @@ pub fn network(run: &Path, format: NetworkFormat, out: Option<&Path>) -> Result<
     })
 }
 
+/// Reads a table of a run or of a sweep; of a comparison, and if only the runs of a sweep have it, that of every run.
+fn pages(run: &Path, table: Option<&str>, limit: usize) -> Result<Vec<Page>, Failure> {
+    let sweep = is_sweep(&RealDisk, run);
+    let table = table.unwrap_or(match (sweep, is_comparison(&RealDisk, run)) {
+        (true, _) => "summary",
+        (_, true) => "items",
+        (false, false) => "metrics",
+    });
+    let gone = |folder: &Path| Failure::new(Exit::Folder, why_not_there(folder, table));
+    let of_the_sweep = sweep && (table == "summary" || own_tables(run).iter().any(|name| name == table));
+    let members = if of_the_sweep { None } else { several(run, None)? };
+    let Some(members) = members else {
+        return Ok(vec![Page::alone(of_run(run, table, limit)?.ok_or_else(|| gone(run))?)]);
+    };
+    let (mut pages, mut left, mut missing) = (Vec::new(), limit, None);
+    for member in members {
+        match of_run(&member.folder, table, left)? {
+            Some(data) => {
+                let page = Page { about: member.about, data };
+                left -= page.rows().min(left);
+                pages.push(page);
+            }
+            // Of a run under way, or of a method without such a table.
+            None => {
+                let why = gone(&member.folder);
+                note(&format!("left out: {}", why.message));
+                missing.get_or_insert(why);
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    match missing {
+        Some(failure) if pages.is_empty() => Err(failure),
+        _ => Ok(pages),
+    }
+}
+
+/// Reads a table of a run; `None` if it is not there, or not yet.
+fn of_run(run: &Path, table: &str, limit: usize) -> Result<Option<Vec<(String, ColumnData)>>, Failure> {
+    let tables = results::open(&RealDisk, run)?;
+    match tables.table(table, &[], limit) {
+        Err(TableError::Rounds { .. }) => Ok(None),
+        read => Ok(Some(read?)),
+    }
+}
+
+/// The names of the tables in a folder.
+fn own_tables(run: &Path) -> Vec<String> {
+    RealDisk.list(&run.join("tables")).unwrap_or_default()
+}
+
 /// Standard output.
 struct Standard;
 
@@ -129,7 +201,7 @@ impl Write for Standard {
 
 /// Explains why a table is missing.
 fn why_not_there(run: &Path, table: &str) -> String {
-    let have = RealDisk.list(&run.join("tables")).unwrap_or_default();
+    let have = own_tables(run);
     if have.iter().any(|name| name == table) {
         format!("the table `{table}` cannot be read yet: its parts are closed when the run saves and when it ends")
     } else {
@@ -137,12 +209,21 @@ fn why_not_there(run: &Path, table: &str) -> String {
     }
 }
 
-fn rows(data: &[(String, ColumnData)]) -> usize {
-    data.first().map_or(0, |(_, column)| column.rows())
+/// The columns of all pages: what tells them apart, then their own in the order in which they first occur.
+fn columns(pages: &[Page]) -> Vec<&str> {
+    let mut columns: Vec<&str> = Vec::new();
+    let about = pages.iter().flat_map(|page| page.about.iter().map(|(name, _)| *name));
+    let own = pages.iter().flat_map(|page| page.data.iter().map(|(name, _)| name.as_str()));
+    for name in about.chain(own) {
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    columns
 }
 
 /// Writes CSV. Unless `raw`, texts that a spreadsheet would take for formulas get a leading apostrophe; returns how many do.
-fn write_csv(data: &[(String, ColumnData)], raw: bool, out: impl Write) -> io::Result<u64> {
+fn write_csv(pages: &[Page], raw: bool, out: impl Write) -> io::Result<u64> {
     let mut escaped = 0;
     let mut field = |value: serde_json::Value| match value {
         serde_json::Value::Null => String::new(),
@@ -155,19 +236,25 @@ fn write_csv(data: &[(String, ColumnData)], raw: bool, out: impl Write) -> io::R
         other => other.to_string(),
     };
     let mut out = csv::Writer::from_writer(out);
-    out.write_record(data.iter().map(|(name, _)| field(name.as_str().into())))?;
-    for row in 0..rows(data) {
-        out.write_record(data.iter().map(|(_, column)| field(cell(column, row))))?;
+    let columns = columns(pages);
+    out.write_record(columns.iter().map(|name| field((*name).into())))?;
+    for page in pages {
+        for row in 0..page.rows() {
+            out.write_record(columns.iter().map(|name| field(page.cell(name, row).unwrap_or_default())))?;
+        }
     }
     out.flush()?;
     Ok(escaped)
 }
 
-fn write_jsonl(data: &[(String, ColumnData)], mut out: impl Write) -> io::Result<()> {
-    for row in 0..rows(data) {
-        let object: serde_json::Map<String, serde_json::Value> =
-            data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
-        writeln!(out, "{}", output::json(&object))?;
+fn write_jsonl(pages: &[Page], mut out: impl Write) -> io::Result<()> {
+    let columns = columns(pages);
+    for page in pages {
+        for row in 0..page.rows() {
+            let cells = columns.iter().filter_map(|name| Some(((*name).to_owned(), page.cell(name, row)?)));
+            let object: serde_json::Map<String, serde_json::Value> = cells.collect();
+            writeln!(out, "{}", output::json(&object))?;
+        }
     }
     out.flush()
 }
@@ -183,10 +270,27 @@ mod tests {
             ("n".to_string(), ColumnData::F64(vec![Some(1.5), None])),
         ];
         let (mut csv, mut jsonl) = (Vec::new(), Vec::new());
-        write_csv(&data, false, &mut csv).unwrap();
-        write_jsonl(&data, &mut jsonl).unwrap();
+        let pages = [Page::alone(data)];
+        write_csv(&pages, false, &mut csv).unwrap();
+        write_jsonl(&pages, &mut jsonl).unwrap();
         assert_eq!(String::from_utf8(csv).unwrap(), "\"a,b\",n\n\"x\"\"y\",1.5\n,\n");
         assert_eq!(String::from_utf8(jsonl).unwrap().lines().last(), Some("{\"a,b\":null,\"n\":null}"));
+    }
+
+    #[test]
+    fn tables_of_several_runs_are_stacked_with_all_their_columns() {
+        let page = |seed: u64, columns: &[(&str, f64)]| Page {
+            about: vec![("arm", "=a".into()), ("seed", seed.into())],
+            data: columns.iter().map(|(name, x)| ((*name).to_owned(), ColumnData::F64(vec![Some(*x)]))).collect(),
+        };
+        let pages = [page(1, &[("x", 1.5), ("y", 2.5)]), page(2, &[("z", 3.5), ("x", 4.5)])];
+        let (mut csv, mut jsonl) = (Vec::new(), Vec::new());
+        assert_eq!(write_csv(&pages, false, &mut csv).unwrap(), 2);
+        write_jsonl(&pages, &mut jsonl).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap(), "arm,seed,x,y,z\n'=a,1,1.5,2.5,\n'=a,2,4.5,,3.5\n");
+        let lines =
+            "{\"arm\":\"=a\",\"seed\":1,\"x\":1.5,\"y\":2.5}\n{\"arm\":\"=a\",\"seed\":2,\"x\":4.5,\"z\":3.5}\n";
+        assert_eq!(String::from_utf8(jsonl).unwrap(), lines);
     }
 
     #[test]
@@ -196,9 +300,10 @@ mod tests {
             ("=text".to_string(), ColumnData::Text(texts.map(|text| Some(text.to_string())).to_vec())),
             ("n".to_string(), ColumnData::F64(vec![Some(-1.5), Some(-2.0), None, None, Some(1e300)])),
         ];
+        let pages = [Page::alone(data)];
         let written = |raw| {
             let mut out = Vec::new();
-            let escaped = write_csv(&data, raw, &mut out).unwrap();
+            let escaped = write_csv(&pages, raw, &mut out).unwrap();
             (String::from_utf8(out).unwrap(), escaped)
         };
         let inert =
@@ -206,7 +311,7 @@ mod tests {
         assert_eq!(written(false), (inert.to_string(), 4));
         assert_eq!(written(true), (inert.replace('\'', ""), 0));
         let mut jsonl = Vec::new();
-        write_jsonl(&data, &mut jsonl).unwrap();
+        write_jsonl(&pages, &mut jsonl).unwrap();
         assert!(String::from_utf8(jsonl).unwrap().contains("{\"=text\":\"@x\""), "JSON is no spreadsheet");
     }
 }

@@ -1,6 +1,6 @@
 //! What flags mean: edits of a scenario, a budget, the options of the mock server.
 
-use super::args::{Answering, Edits, FileAccess, Mock, Spending};
+use super::args::{Answering, Edits, FileAccess, Keys, Mock, Spending};
 use super::failure::{Exit, Failure, Source, failure};
 use polity_driver::run::{Prepared, other_models, prepare};
 use polity_kernel::ask::Constrain;
@@ -111,7 +111,7 @@ fn price(text: &str) -> Result<(String, Price), Failure> {
 
 impl Edits {
     pub(crate) fn flags(&self) -> Vec<(String, Node)> {
-        let Edits { agents, rounds, seed, model, .. } = self;
+        let Edits { keys: Keys { agents, rounds, seed, .. }, model } = self;
         let numbers = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)]);
         numbers.into_iter().chain(model.as_deref().map(|model| ("model".to_string(), of_all(model)))).collect()
     }

@@ -34,6 +34,7 @@ mod prompts;
 mod reference;
 mod reference_pages;
 mod serve;
+mod several;
 mod sources;
 mod status;
 mod story;
@@ -45,9 +46,9 @@ mod verify;
 mod view;
 
 pub use args::Args;
-use args::{Answering, Common, Comparing, Listening, Spending, Verb};
+use args::{Answering, Common, Listening, Spending, Verb};
 use clap::Parser;
-use engine::with_engine;
+use engine::{continues_with, with_engine};
 pub use failure::{Exit, Failure, exit_of};
 use failure::{Source, failure, is_full};
 use flags::{edits, flags, load};
@@ -63,6 +64,7 @@ use flags::{edits, flags, load};
 pub use mimalloc::MiMalloc as Allocator;
 use output::{LogFormat, error_json, note, print_line};
 use polity_arena::report::{self, Report, render};
+use polity_driver::comparison::is_comparison;
 use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, RunStatus, Summary, Wanted, new_folder};
 use polity_driver::run::{claim_shared, fork_folder, seed_of};
@@ -138,7 +140,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
     exit
 }
 
-/// Writes `report.html` of a run or a sweep again, from its folder alone, and returns its path: `polity report`.
+/// Writes `report.html` of a run, a sweep or a comparison again, from its folder alone, and returns its path: `polity report`.
 ///
 /// # Errors
 /// A damaged folder, one that holds neither, or a disk that cannot be written.
@@ -146,10 +148,11 @@ pub fn write_report(folder: &Path, registry: &Registry) -> Result<PathBuf, Failu
     save_report(&RealDisk, folder, &report_of(folder, registry)?)
 }
 
-/// The report of a run or a sweep, from its folder alone.
+/// The report of a run, a sweep or a comparison, from its folder alone.
 fn report_of(folder: &Path, registry: &Registry) -> Result<Report, Failure> {
     match is_sweep(&RealDisk, folder) {
         true => sweep::report_of(&RealDisk, folder, registry),
+        false if is_comparison(&RealDisk, folder) => arena::report_of(folder, registry),
         false => {
             let run = results::of_run(&RealDisk, folder)?;
             story::report_of(&RealDisk, &run, &story::metrics(&run.tables)?, registry)
@@ -213,12 +216,12 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Validate { files, access, full, json } => validate::validate(&files, &access, full, json, registry),
         Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
+            let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
             run(prepared, &source, &common, &answering, listening, out, registry)
         }
         Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
+            let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
             let basis = estimate::basis(from.as_deref(), no_ask, max_cost);
             with_engine(&common, &answering, registry, |engine, stop| {
                 let engine = &Engine { asks: !no_ask, ..engine.clone() };
@@ -228,28 +231,35 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Sweep { file, common, limits, out, access, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
-            let scenario = load(&file, &access, &edits.set, flags, registry)?;
+            let scenario = load(&file, &access, &edits.keys.set, flags, registry)?;
             sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
-            let wished =
-                arena::Wished { task: &task, trying, pilot: None, replay: false, edits: &edits, spending, out };
+            let wished = arena::Wished { keys: &edits.keys, trying, spending, answering: &answering, out };
             with_engine(&common, &answering, registry, |engine, stop| {
-                arena::eval(engine, &method, wished, &answering, &common, stop)
+                arena::eval(engine, &method, &task, &edits, &wished, &common, stop)
             })
         }
-        Verb::Compare { what, task: None, common, .. } => compare::compare(&what, common.json, registry),
-        Verb::Compare { what, task: Some(task), comparing, trying, out, edits, spending, answering, common } => {
-            let Comparing { equal, pilot, replay } = comparing;
-            let wished = arena::Wished { task: &task, trying, pilot, replay, edits: &edits, spending, out };
+        Verb::Compare { what, comparing, common, .. } if comparing.tasks.is_empty() => {
+            compare::compare(&what, common.json, registry)
+        }
+        Verb::Compare { what, comparing, trying, out, keys, spending, answering, common } => {
+            let wished = arena::Wished { keys: &keys, trying, spending, answering: &answering, out };
             with_engine(&common, &answering, registry, |engine, stop| {
-                arena::compare(engine, &what, equal, wished, &answering, &common, stop)
+                arena::compare(engine, &what, comparing, &wished, &common, stop)
             })
         }
         Verb::Resume { run, rounds: Some(rounds), .. } => Err(longer(&run, rounds)),
         Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_sweep(&RealDisk, &run) => {
             no_flags_of_runs(&spending, &answering, &listening)?;
             sweep::resume(&run, &common, &answering, limits, registry)
+        }
+        Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_comparison(&RealDisk, &run) => {
+            no_flags_of_sweeps(&run, &limits)?;
+            no_listening(&listening, "a comparison")?;
+            with_engine(&common, &answering, registry, |engine, stop| {
+                arena::resume(engine, &run, spending, &answering, &common, stop)
+            })
         }
         Verb::Resume { run, common, limits, spending, answering, listening, .. } => {
             no_flags_of_sweeps(&run, &limits)?;
@@ -263,7 +273,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             fork(&Fork { run, at, out, edits: edits(&set)?, whole }, &answering, listening, &common, registry)
         }
         Verb::Prompts { file, agent, out, access, edits } => {
-            let scenario = load(&file, &access, &edits.set, edits.flags(), registry)?;
+            let scenario = load(&file, &access, &edits.keys.set, edits.flags(), registry)?;
             prompts::prompts(&scenario, agent, out.as_deref(), registry)
         }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
@@ -282,8 +292,8 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
         }
         Verb::Verify { folder, json } => verify::verify(&folder, json),
-        Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
-            calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
+        Verb::Calls { run, of, agent, round, item, purpose, limit, json, full } => {
+            calls::calls(&run, of.as_deref(), &Wanted { agent, round, item, purpose, limit }, json, full)
         }
         Verb::Calibrate(asked) => calibrate::calibrate(&asked, registry),
         Verb::Diagnose(asked) => diagnose::diagnose(&asked, registry),
@@ -315,18 +325,26 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
 
 /// Refuses flags that are for a single run.
 fn no_flags_of_runs(spending: &Spending, answering: &Answering, listening: &Listening) -> Result<(), Failure> {
-    if listening.listen.is_some() {
-        return Err(Failure::new(
-            Exit::Input,
-            "--listen works for a single run only; to answer questions of the runs of a sweep, use `polity answer`",
-        ));
-    }
+    no_listening(listening, "a sweep")?;
     if !spending.flags().is_empty() || !answering.price.is_empty() {
         let message = "each run of a sweep has the budget and the prices of the scenario; --max-cost, --price and \
                        similar flags work for a single run only";
         return Err(Failure::new(Exit::Input, message));
     }
     Ok(())
+}
+
+/// Refuses --listen for several runs.
+fn no_listening(listening: &Listening, what: &str) -> Result<(), Failure> {
+    match listening.listen {
+        None => Ok(()),
+        Some(_) => Err(Failure::new(
+            Exit::Input,
+            format!(
+                "--listen works for a single run only; to answer questions of the runs of {what}, use `polity answer`"
+            ),
+        )),
+    }
 }
 
 /// Refuses flags that are for a sweep.
@@ -384,6 +402,7 @@ fn resume(
     with_engine(common, answering, registry, |engine, stop| {
         let mut watch = progress::Bar::new(stop).of(run);
         let engine = &Engine { budget: spending.budget(), ..engine.clone() };
+        continues_with(run);
         let _doors = answer::open(run, listening, &watch)?;
         let summary = engine.resume(run, &mut watch).map_err(|e| lost(failure(&e, None), &e, run))?;
         watch.finish();
@@ -405,7 +424,7 @@ fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Fail
     })
 }
 
-/// Writes the report of a run or a sweep again, or its figures and tables.
+/// Writes the report of a run, a sweep or a comparison again, or its figures and tables.
 fn report(run: &Path, figures: Option<&Path>, tables: Option<&Path>, registry: &Registry) -> Result<Exit, Failure> {
     let report = report_of(run, registry)?;
     if figures.is_none() && tables.is_none() {
@@ -454,6 +473,7 @@ fn fork(
             None => fork_folder(engine.disk.as_ref(), &wanted.run, wanted.at)?,
         };
         let mut watch = progress::Bar::new(stop).of(&out);
+        continues_with(&out);
         let _doors = answer::open(&out, listening, &watch)?;
         let forked = engine.fork(&wanted.run, wanted.at, wanted.edits.clone(), wanted.whole.clone(), &out, &mut watch);
         let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
@@ -490,6 +510,7 @@ fn run(
             None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared.tree))?,
         };
         let mut watch = progress::Bar::new(stop).of(&out);
+        continues_with(&out);
         let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);

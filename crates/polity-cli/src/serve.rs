@@ -1,12 +1,12 @@
 //! `polity serve --method METHOD`: a team that clients of the OpenAI API ask as they ask a model.
 
-use super::args::{Answering, Common, Edits, Served, Serving, Spending};
+use super::args::{Answering, Common, Edits, Keys, Served, Serving, Spending};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure};
 use super::flags::{check_model, edits as read_edits};
 use super::output::{self, note, print_line};
-use polity_arena::arena::{ArenaRequest, Entrant};
-use polity_arena::team::{self, Query, Reply};
+use polity_arena::arena::Entrant;
+use polity_arena::team::{self, Query, Reply, TeamRequest};
 use polity_driver::drive::Stop;
 use polity_driver::run::{Engine, new_folder};
 use polity_kernel::registry::Registry;
@@ -37,8 +37,8 @@ pub(crate) struct Wished<'a> {
 }
 
 impl Wished<'_> {
-    fn request(&self) -> Result<ArenaRequest, Failure> {
-        let Edits { model, seed, set, .. } = self.edits;
+    fn request(&self) -> Result<TeamRequest, Failure> {
+        let Edits { keys: Keys { seed, set, .. }, model } = self.edits;
         let model = model.clone().ok_or_else(|| {
             let message = "no model is given; for instance --model sim/medium (`polity list models` lists them)";
             Failure::new(Exit::Input, message)
@@ -46,22 +46,13 @@ impl Wished<'_> {
         check_model(&model)?;
         let mut edits = read_edits(set)?;
         edits.extend(self.answering.flags()?);
-        Ok(ArenaRequest {
-            model,
-            limit: None,
-            repeats: 1,
-            pilot: None,
-            replay: false,
-            seed: seed.unwrap_or(1),
-            edits,
-            budget: self.spending.budget(),
-        })
+        Ok(TeamRequest { model, seed: seed.unwrap_or(1), edits, budget: self.spending.budget() })
     }
 }
 
 /// Refuses flags of a team where there is none.
 pub(crate) fn no_flags_of_teams(edits: &Edits, answering: &Answering) -> Result<(), Failure> {
-    if edits.set.is_empty() && answering.price.is_empty() {
+    if edits.keys.set.is_empty() && answering.price.is_empty() {
         return Ok(());
     }
     let message =
@@ -72,7 +63,7 @@ pub(crate) fn no_flags_of_teams(edits: &Edits, answering: &Answering) -> Result<
 /// Serves a team until Ctrl-C. The first line of standard output is the base URL for clients.
 pub(crate) fn serve(wished: &Wished<'_>, serving: &Serving, registry: &Arc<Registry>) -> Result<Exit, Failure> {
     with_engine(wished.common, wished.answering, registry, |engine, stop| {
-        let Edits { agents, rounds, .. } = wished.edits;
+        let Keys { agents, rounds, .. } = &wished.edits.keys;
         let entrant = Entrant::read(wished.method, *agents, *rounds, registry)?;
         let request = wished.request()?;
         let jobs = wished.served.jobs.get();

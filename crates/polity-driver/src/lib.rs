@@ -6,6 +6,7 @@
 mod budget;
 pub mod calls;
 pub mod chain;
+pub mod comparison;
 pub mod control;
 pub mod diagnosis;
 pub mod drive;

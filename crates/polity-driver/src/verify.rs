@@ -1,6 +1,7 @@
 //! Verifies that a folder is as Polity wrote it: a run, a sweep, a comparison, or a folder of any of these. Nothing is recomputed (that
 //! is a replay): every file is compared with the run's journal, or with `digests.json` in other folders.
 
+use crate::comparison::is_comparison;
 use crate::control::under_way;
 use crate::run::{Folder, Inventory, LOCK, Manifest, irregular, is_marked, manifest_file};
 use crate::sweep::{SWEEP_FILE, SweepManifest, is_sweep, run_folder};
@@ -343,13 +344,17 @@ impl Looking<'_> {
         let marked = is_marked(self.disk.as_ref(), path);
         let at = found.len();
         let mut own = Verified::new(path, "runs");
+        let again = match is_comparison(self.disk.as_ref(), path) {
+            true => format!("`polity resume {}`", path.display()),
+            false => "the command that made it".to_owned(),
+        };
         match &listing {
             Err(error) => own.fault(path.join(DIGESTS_FILE), error.to_string()),
             Ok(None) if !marked => return self.runs_below(path, deepest, found),
             Ok(listing) => {
                 let none = Listing::default();
-                let mend = "the command that made it rewrites it from the runs";
-                self.listed(path, listing.as_ref().unwrap_or(&none), mend, &["inspect"], &mut own)?;
+                let mend = format!("{again} rewrites it from the runs");
+                self.listed(path, listing.as_ref().unwrap_or(&none), &mend, &["inspect"], &mut own)?;
             }
         }
         self.runs_below(path, deepest, found)?;
@@ -358,9 +363,7 @@ impl Looking<'_> {
             let run = path.join(folder);
             match found[at..].iter().find(|verified| verified.folder == run) {
                 Some(verified) => compare_digests(&mut own, verified, Some(digest)),
-                None => {
-                    own.fault(run, "it is gone; restore it from a copy, or the command that made it makes it again")
-                }
+                None => own.fault(run, format!("it is gone; restore it from a copy, or {again} makes it again")),
             }
         }
         own.words = format!("{} runs below it", found[at..].iter().filter(|verified| verified.kind == "run").count());

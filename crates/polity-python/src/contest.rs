@@ -3,20 +3,20 @@
 use crate::call::{Worked, work, written};
 use crate::error::{exception, of};
 use crate::simulation::answering;
-use polity::arena::Unit;
+use polity::arena::Allowance;
 use polity::kernel::scenario::Budget;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
 /// Runs a comparison; returns its results as JSON: the comparison, and answers to items by method and repeat.
 #[pyfunction]
-#[pyo3(signature = (methods, task, model, *, models, limit, seed, repeats, equal, pilot, out, max_cost, max_calls, max_tokens, max_time, edits))]
+#[pyo3(signature = (methods, tasks, names, *, models, limit, seed, repeats, equal, pilot, out, max_cost, max_calls, max_tokens, max_time, edits))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn compare(
     py: Python<'_>,
     methods: Vec<String>,
-    task: PathBuf,
-    model: String,
+    tasks: Vec<PathBuf>,
+    names: Vec<String>,
     models: Vec<(String, Py<PyAny>)>,
     limit: Option<u32>,
     seed: Option<u64>,
@@ -30,23 +30,24 @@ pub fn compare(
     max_time: Option<f64>,
     edits: Vec<(String, String)>,
 ) -> PyResult<String> {
-    let mut contest = polity::Contest::new(methods, task, model).repeats(repeats);
+    let (mut tasks, mut names) = (tasks.into_iter(), names.into_iter());
+    let (Some(task), Some(name)) = (tasks.next(), names.next()) else {
+        return Err(exception(py, "InputError", "a comparison needs at least one task and one model", None));
+    };
+    let mut contest = polity::Contest::new(methods, task, name).repeats(repeats);
+    contest = tasks.fold(contest, |contest, task| contest.task(task));
+    contest = names.fold(contest, |contest, name| contest.and_model(name));
     if let Some(limit) = limit {
         contest = contest.limit(limit);
     }
     if let Some(seed) = seed {
         contest = contest.seed(seed);
     }
-    contest = match equal.as_deref() {
-        None => contest,
-        Some("tokens") => contest.equal(Unit::Tokens, pilot),
-        Some("calls") => contest.equal(Unit::Calls, pilot),
-        Some("usd") => contest.equal(Unit::Usd, pilot),
-        Some(other) => {
-            let message = format!("equal={other:?}: budgets can be equal in `tokens`, `calls` or `usd`");
-            return Err(exception(py, "InputError", &message, None));
-        }
-    };
+    if let Some(equal) = equal {
+        let allowance = Allowance::read(&equal)
+            .map_err(|why| exception(py, "InputError", &format!("equal={equal:?}: {why}"), None))?;
+        contest = contest.equal(allowance, pilot);
+    }
     if let Some(out) = out {
         contest = contest.out(out);
     }

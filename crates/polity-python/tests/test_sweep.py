@@ -62,6 +62,17 @@ def test_methods_are_compared(folder):
     assert again.methods.to_polars().equals(methods)
 
 
+def test_models_and_tasks_are_compared(folder):
+    (folder / "a.csv").write_text(ITEMS)
+    (folder / "b.csv").write_text(ITEMS)
+    compared = polity.compare(
+        ["debate", "silent=debate:show_reasons=false"], task=["a.csv", "b.csv"], model=["sim/small", "sim/large"], limit=3, out="all"
+    )
+    methods = compared.methods.to_polars()
+    assert methods.height == 8 and methods["task"].to_list() == ["a"] * 4 + ["b"] * 4
+    assert compared.pairs.to_polars().height == 4 and compared.overall.to_polars().height == 4 + 2
+
+
 def test_a_function_answers_in_a_comparison(folder):
     (folder / "items.csv").write_text(ITEMS)
 
@@ -78,7 +89,7 @@ def test_what_cannot_be_compared_is_refused(folder):
         polity.compare(["dircet", "debate"], task="items.csv", model="sim/medium")
     with pytest.raises(TypeError, match="methods are a list"):
         polity.compare("direct", task="items.csv", model="sim/medium")
-    with pytest.raises(polity.InputError, match="budgets can be equal in"):
+    with pytest.raises(polity.InputError, match="there is no unit `dollars`"):
         polity.compare(["direct", "debate"], task="items.csv", model="sim/medium", equal="dollars")
     with pytest.raises(polity.BudgetError, match="the same comparison with the folder cut and a higher limit continues"):
         polity.compare(["direct", "self-consistency@3"], task="items.csv", model="sim/medium", max_calls=3, out="cut")

@@ -249,16 +249,37 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 /// Returns the mean of many values, with its percentile bootstrap interval: for the items of an evaluation.
 #[must_use]
 pub fn bootstrap(values: &[f64]) -> Estimate {
-    let n = values.len();
-    let whole = Estimate { mean: mean(values), n, ..Estimate::NONE };
+    stratified(&[values])
+}
+
+/// Returns the mean of the means of some samples, with its percentile bootstrap interval, in which each sample is resampled by itself:
+/// for several tasks, each with its items. Every sample has the same weight, whatever its size, and the samples count as given: the
+/// interval says nothing about samples that are not among them. `n` counts all values. Without values in one of them there is no mean.
+/// ```
+/// let both = polity_stats::stratified(&[&[1.0, 0.0, 1.0, 1.0], &[0.0, 1.0]]);
+/// assert_eq!((both.mean, both.n), (Some(0.625), 6));
+/// assert_eq!(polity_stats::stratified(&[&[1.0, 0.0], &[]]).mean, None);
+/// ```
+#[must_use]
+pub fn stratified(samples: &[&[f64]]) -> Estimate {
+    let n = samples.iter().map(|sample| sample.len()).sum();
+    let means: Option<Vec<f64>> = samples.iter().map(|sample| mean(sample)).collect();
+    let Some(whole) = means.and_then(|means| mean(&means)) else { return Estimate { n, ..Estimate::NONE } };
+    let whole = Estimate { mean: Some(whole), n, ..Estimate::NONE };
     if n < 2 {
         return whole;
     }
-    let base = values[0];
     let resampled = |b: u32| {
         let mut draws = Draws::new(0, Stream::Bootstrap, n as u32, b);
-        let above: f64 = (0..n).map(|_| values[draws.below(n as u64) as usize] - base).sum();
-        base + above / n as f64
+        let mut of = |values: &[f64]| {
+            let base = values[0];
+            let above: f64 = values.iter().map(|_| values[draws.below(values.len() as u64) as usize] - base).sum();
+            base + above / values.len() as f64
+        };
+        match samples {
+            [one] => of(one),
+            several => several.iter().map(|sample| of(sample)).sum::<f64>() / several.len() as f64,
+        }
     };
     let mut means: Vec<f64> = (0..RESAMPLES).map(resampled).collect();
     means.sort_unstable_by(f64::total_cmp);
@@ -344,6 +365,30 @@ mod tests {
         // Nothing overflows, and nothing is negative.
         let far = mcnemar(6_000, 4_000);
         assert!((0.0..1e-80).contains(&far), "{far}");
+    }
+
+    #[test]
+    fn samples_are_resampled_each_by_itself() {
+        let mut draws = Draws::new(3, Stream::Driver, 0, 0);
+        let mut shares =
+            |n: usize, p: f64| -> Vec<f64> { (0..n).map(|_| f64::from(u8::from(draws.chance(p)))).collect() };
+        let samples = [shares(300, 0.8), shares(60, 0.3), shares(120, 0.5)];
+        let found = stratified(&samples.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        // The standard error of a mean of independent means has a closed form.
+        let (mut middle, mut variance) = (0.0, 0.0);
+        for sample in &samples {
+            let n = sample.len() as f64;
+            let own = sample.iter().sum::<f64>() / n;
+            middle += own / 3.0;
+            variance += own * (1.0 - own) / n / 9.0;
+        }
+        let half = 1.96 * f64::sqrt(variance);
+        assert!((found.mean.unwrap() - middle).abs() < 1e-12 && found.n == 480, "{found:?}");
+        assert!((found.low.unwrap() - middle + half).abs() < 0.005, "{found:?} {half}");
+        assert!((found.high.unwrap() - middle - half).abs() < 0.005, "{found:?} {half}");
+        // What never varies within a sample has no interval, however far the samples lie apart.
+        let fixed = stratified(&[&[1.0, 1.0], &[0.0, 0.0, 0.0]]);
+        assert_eq!((fixed.mean, fixed.low, fixed.high), (Some(0.5), Some(0.5), Some(0.5)));
     }
 
     #[test]

@@ -3,17 +3,15 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::StopHandle;
-use polity_arena::arena::{self, Arena, ArenaObserver, ArenaRequest, Comparison, Entrant, Halt, Task, Unit};
-use polity_driver::drive::{Stop, Unwatched, Watch};
-use polity_driver::results::Run;
-use polity_driver::run::{RunStatus, Summary, new_folder};
+use polity_arena::arena::{self, Allowance, Arena, ArenaRequest, Asked, Comparison, Halt, Unobserved};
+use polity_driver::drive::Stop;
+use polity_driver::run::{RunStatus, new_folder};
 use polity_driver::source::Notes;
 use polity_kernel::ask::Request;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, Origin};
 use polity_models::models::Reply;
-use polity_store::DriveError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,10 +28,7 @@ use std::sync::Arc;
 /// ```
 #[must_use = "nothing is compared before it is run"]
 pub struct Contest {
-    methods: Vec<String>,
-    task: PathBuf,
     request: ArenaRequest,
-    equal: Option<Unit>,
     out: Option<PathBuf>,
     environment: Environment,
     stop: Stop,
@@ -41,53 +36,36 @@ pub struct Contest {
 
 impl std::fmt::Debug for Contest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Contest").field("methods", &self.methods).field("task", &self.task).finish_non_exhaustive()
-    }
-}
-
-/// Watches nothing.
-struct Silent;
-
-impl ArenaObserver for Silent {
-    fn see(
-        &mut self,
-        _: &str,
-        run: &mut dyn FnMut(&mut dyn Watch) -> Result<Summary, DriveError>,
-    ) -> Result<Summary, DriveError> {
-        run(&mut Unwatched)
-    }
-
-    fn ended(&mut self, _: &Run<'_>) -> Result<(), DriveError> {
-        Ok(())
+        f.debug_struct("Contest").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
 impl Contest {
-    /// Names the methods (`NAME` or `NAME@MEMBERS`), the file of items, and the model of all members.
+    /// Names the methods (as [`arena::Entrant::read`] reads them), the file of items, and the model of all members.
     pub fn new<M: Into<String>>(
         methods: impl IntoIterator<Item = M>,
         task: impl Into<PathBuf>,
         model: impl Into<String>,
     ) -> Contest {
-        let (limit, pilot, edits, budget) = (None, None, Vec::new(), Budget::default());
+        let methods = methods.into_iter().map(Into::into).collect();
         Contest {
-            methods: methods.into_iter().map(Into::into).collect(),
-            task: task.into(),
-            request: ArenaRequest {
-                model: model.into(),
-                limit,
-                seed: 1,
-                repeats: 1,
-                pilot,
-                replay: false,
-                edits,
-                budget,
-            },
-            equal: None,
+            request: ArenaRequest::of(Asked::Compare, methods, task.into(), model.into()),
             out: None,
             environment: Environment::default(),
             stop: Stop::default(),
         }
+    }
+
+    /// Adds a task: every method works on every task.
+    pub fn task(mut self, task: impl Into<PathBuf>) -> Contest {
+        self.request.tasks.push(task.into());
+        self
+    }
+
+    /// Adds a model: every method is tried with every model.
+    pub fn and_model(mut self, model: impl Into<String>) -> Contest {
+        self.request.models.push(model.into());
+        self
     }
 
     /// Uses only the first items (default: all).
@@ -108,9 +86,10 @@ impl Contest {
         self
     }
 
-    /// Gives the methods equal budgets in a unit, measured on a pilot of so many items (`None`: a tenth of them).
-    pub fn equal(mut self, unit: Unit, pilot: Option<u32>) -> Contest {
-        self.equal = Some(unit);
+    /// Gives the methods equal budgets in a [unit](arena::Unit), or a stated [allowance](Allowance) per item, measured on a pilot of so many
+    /// items (`None`: a tenth of them).
+    pub fn equal(mut self, allowance: impl Into<Allowance>, pilot: Option<u32>) -> Contest {
+        self.request.equal = Some(allowance.into());
         self.request.pilot = pilot;
         self
     }
@@ -170,14 +149,13 @@ impl Contest {
     /// its budget is used up.
     pub fn run(self) -> Result<Comparison> {
         let engine = self.environment.engine(Budget::default(), self.stop.clone(), Notes::default());
-        let entrant = |word: &String| Entrant::read(word, None, None, engine.registry);
-        let entrants = self.methods.iter().map(entrant).collect::<Result<Vec<_>, _>>()?;
-        let task = Task::read(&self.task)?;
+        let name = self.request.tasks.first().and_then(|task| task.file_stem());
+        let name = name.map_or("task".into(), |stem| stem.to_string_lossy().into_owned());
         let out = match &self.out {
             Some(out) => out.clone(),
-            None => new_folder(engine.disk.as_ref(), &format!("compare-{}", task.name()), self.request.seed)?,
+            None => new_folder(engine.disk.as_ref(), &format!("compare-{name}"), self.request.seed)?,
         };
-        let compared = Arena::new(&engine, &task, &self.request, &mut Silent).compare(entrants, self.equal, &out);
+        let compared = Arena::open(&engine, &self.request, &out)?.compare(&mut Unobserved);
         let comparison = compared.map_err(|halt| match halt {
             Halt::Failed(error) => Error::Run(error),
             Halt::Stopped(summary) => {

@@ -17,6 +17,7 @@ mod budget;
 mod calibration;
 mod calls;
 mod chain;
+mod comparisons;
 mod constrain;
 mod damage;
 mod designs;

@@ -128,6 +128,18 @@ fn mcnemar(more: u64, fewer: u64) -> f64 {
     (2.0 * row[..=more.min(fewer) as usize].iter().sum::<f64>() / 2f64.powi(n as i32)).min(1.0)
 }
 
+/// Holm, by its definition: the largest of the products of all p no larger.
+fn corrected(plain: &[f64]) -> Vec<f64> {
+    let of = |p: &f64| {
+        let products = plain.iter().filter(|other| *other <= p).map(|other| {
+            let no_smaller = plain.iter().filter(|third| *third >= other).count();
+            (other * no_smaller as f64).min(1.0)
+        });
+        products.fold(0.0, f64::max)
+    };
+    plain.iter().map(of).collect()
+}
+
 #[test]
 fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statistics() {
     let task = gsm8k();
@@ -150,7 +162,7 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
     assert_eq!(methods, lines(&whole.join("all/methods.jsonl")));
     let members: Vec<u64> = methods.iter().map(|method| method["members"].as_u64().unwrap()).collect();
     assert_eq!((members[0], members[2]), (1, 3), "one member, and a size that was asked for, stay");
-    let pilot = &found.json["pilot"];
+    let pilot = &found.json["pilots"][0];
     let trials = pilot["trials"].as_array().unwrap();
     let allowance = pilot["allowance"].as_f64().unwrap();
     let usual = trials[..4].iter().map(|trial| trial["per_item"].as_f64().unwrap()).fold(0.0, f64::max);
@@ -191,13 +203,7 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
         plain.push(mcnemar(more, fewer));
         assert!((duel["p"].as_f64().unwrap() - mcnemar(more, fewer)).abs() < 1e-10, "{duel}");
     }
-    // Holm, by its definition: the largest of the products of all p no larger.
-    for (duel, p) in duels.iter().zip(&plain) {
-        let products = plain.iter().filter(|other| *other <= p).map(|other| {
-            let no_smaller = plain.iter().filter(|third| *third >= other).count();
-            (other * no_smaller as f64).min(1.0)
-        });
-        let holm = products.fold(0.0, f64::max);
+    for (duel, holm) in duels.iter().zip(corrected(&plain)) {
         assert!((duel["p_holm"].as_f64().unwrap() - holm).abs() < 1e-9, "{duel} {holm}");
         assert_eq!(duel["verdict"], if holm < 0.05 { "real" } else { "not told apart" });
     }
@@ -211,7 +217,7 @@ fn interrupted(whole: &Path, args: &[&str], stdout: &str, walls: &[&str], kills:
     for calls in walls {
         let (stopped, _) = printed(&broken, &[args, &["--max-calls", calls]].concat());
         assert_eq!((stopped.code, &stopped.json["status"]), (Some(7), &"budget".into()), "{}", stopped.notes);
-        assert!(stopped.notes.contains("the same command with --out all continues"), "{}", stopped.notes);
+        assert!(stopped.notes.contains("`polity resume all` continues with a higher limit"), "{}", stopped.notes);
     }
     let mut killed = 0;
     for milliseconds in kills {
@@ -228,6 +234,175 @@ fn interrupted(whole: &Path, args: &[&str], stdout: &str, walls: &[&str], kills:
     let after = files(&broken.join("all"));
     assert_eq!(after.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
+}
+
+/// Returns the number of runs of a comparison that have ended.
+fn ended(folder: &Path) -> usize {
+    let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut open: Vec<PathBuf> = below(folder.join("runs")).collect();
+    let mut ended = 0;
+    while let Some(path) = open.pop() {
+        ended += usize::from(path.join("scenario.yaml").exists());
+        if !path.join("journal").exists() {
+            open.extend(below(path).filter(|path| path.is_dir()));
+        }
+    }
+    ended
+}
+
+/// Four models, three tasks, two variants of a method: killed twice, resumed from elsewhere, and read with every verb.
+#[test]
+fn a_comparison_of_models_tasks_and_variants_is_resumed_to_the_same_bytes_and_read() {
+    let tasks = ["data/gsm8k-easy.jsonl", "data/gsm8k-hard.jsonl", "data/recorded/mmlu-pro/held-out.jsonl"];
+    let tasks = tasks.map(|task| root().join(task).display().to_string());
+    let models = ["sim/small", "sim/medium", "sim/large", "sim/weak"];
+    let mut args = vec!["compare", "debate", "silent=debate:show_reasons=false"];
+    tasks.iter().for_each(|task| args.extend(["--task", task]));
+    models.iter().for_each(|model| args.extend(["--model", model]));
+    args.extend(["--limit", "6", "--seed", "4", "--out", "all", "--json"]);
+    let whole = scratch("arena-variants");
+    let (found, _) = printed(&whole, &args);
+    assert_eq!(found.code, Some(0), "{}", found.notes);
+    let expected = files(&whole.join("all"));
+
+    let broken = scratch("arena-variants-broken");
+    for least in [3, 11] {
+        let mut process = command_in(&broken, &args).spawn().unwrap();
+        while ended(&broken.join("all")) < least && process.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!((least..24).contains(&ended(&broken.join("all"))), "it had ended before it was killed");
+        // What is there can be read before it goes on.
+        let (calls, lines) = printed(&broken, &["calls", "all", "--run", "silent", "--limit", "3", "--json"]);
+        assert_eq!((calls.code, lines.lines().count()), (Some(0), 3), "{}", calls.notes);
+        let (verified, _) = printed(&broken, &["verify", "all"]);
+        assert_eq!(verified.code, Some(0), "{}", verified.notes);
+        let (early, _) = printed(&broken, &["report", "all"]);
+        assert!(early.code == Some(3) && early.notes.contains("`polity resume all` continues it"), "{}", early.notes);
+    }
+    // From another folder, without a word of the request.
+    let (resumed, _) = printed(broken.parent().unwrap(), &["resume", arg(&broken.join("all")), "--json"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.notes);
+    assert_eq!(resumed.json["methods"], found.json["methods"]);
+    let after = files(&broken.join("all"));
+    assert_eq!(after.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
+
+    statistics_of_variants(&whole, &found.json);
+    reads_of_variants(&whole, &found.json, &models);
+}
+
+/// The table, recomputed from the items.
+fn statistics_of_variants(folder: &Path, found: &Value) {
+    let all = folder.join("all");
+    let (methods, pairs, overall) =
+        (lines(&all.join("methods.jsonl")), lines(&all.join("pairs.jsonl")), lines(&all.join("overall.jsonl")));
+    assert_eq!((methods.len(), pairs.len(), overall.len()), (24, 12, 8 + 4));
+    assert_eq!(
+        (Value::from(methods.clone()), Value::from(pairs.clone())),
+        (found["methods"].clone(), found["compared"].clone())
+    );
+    assert!(
+        methods.iter().all(|method| (method["method"] == "silent") == method["parameters"].is_array()),
+        "{methods:?}"
+    );
+    type Place = (String, String, String);
+    let mut right: BTreeMap<Place, BTreeMap<u64, bool>> = BTreeMap::new();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    for row in lines(&all.join("items.jsonl")) {
+        let cell = right.entry((text(&row, "task"), text(&row, "model"), text(&row, "method"))).or_default();
+        cell.insert(row["item"].as_u64().unwrap(), row["correct"].as_bool().unwrap());
+    }
+    let share = |of: &Place| right[of].values().filter(|right| **right).count() as f64 / right[of].len() as f64;
+    for method in &methods {
+        let place = (text(method, "task"), text(method, "model"), text(method, "method"));
+        assert!((method["accuracy"].as_f64().unwrap() - share(&place)).abs() < 1e-12 && right[&place].len() == 6);
+    }
+    let mut plain = Vec::new();
+    for pair in &pairs {
+        let side = |key: &str| &right[&(text(pair, "task"), text(pair, "model"), text(pair, key))];
+        let (a, b) = (side("a"), side("b"));
+        let more = a.iter().filter(|(item, right)| **right && !b[*item]).count() as u64;
+        let fewer = a.iter().filter(|(item, right)| !**right && b[*item]).count() as u64;
+        plain.push(mcnemar(more, fewer));
+    }
+    for (pair, holm) in pairs.iter().zip(corrected(&plain)) {
+        assert!((pair["p_holm"].as_f64().unwrap() - holm).abs() < 1e-9, "{pair} {holm}");
+    }
+    for mean in &overall {
+        let of_method = |method: &str| {
+            let shares =
+                right.keys().filter(|(_, model, own)| *model == text(mean, "model") && own == method).map(share);
+            let shares: Vec<f64> = shares.collect();
+            assert_eq!(shares.len(), 3);
+            shares.iter().sum::<f64>() / 3.0
+        };
+        let expected = match mean["difference"].as_bool().unwrap() {
+            false => of_method(mean["method"].as_str().unwrap()),
+            true => of_method("debate") - of_method("silent"),
+        };
+        assert!((mean["mean"].as_f64().unwrap() - expected).abs() < 1e-12, "{mean} {expected}");
+    }
+}
+
+/// Calls, tables, LaTeX, the diagnosis and the report of the whole comparison.
+fn reads_of_variants(folder: &Path, found: &Value, models: &[&str]) {
+    let asked: u64 = found["methods"].as_array().unwrap().iter().map(|method| method["calls"].as_u64().unwrap()).sum();
+    let rows = |args: &[&str]| {
+        let (said, stdout) = printed(folder, args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.notes);
+        stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    let calls = rows(&["calls", "all", "--json"]);
+    assert_eq!(calls.len() as u64, asked);
+    let own = calls.iter().filter(|call| call["run"] == "runs/sim_small/gsm8k-hard/silent@3/4").count();
+    assert_eq!(own, rows(&["calls", "all/runs/sim_small/gsm8k-hard/silent@3/4", "--json"]).len());
+    let (shown, listing) =
+        printed(folder, &["calls", "all", "--run", "sim_large", "--item", "2", "--purpose", "reconsider"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.notes);
+    let head =
+        "### runs/sim_large/gsm8k-easy/debate@3/4 (task gsm8k-easy, model sim/large, method debate, members 3, seed 4)";
+    assert!(listing.contains(head) && !listing.contains("sim/small"), "{listing}");
+    let (none, _) = printed(folder, &["calls", "all", "--run", "nobody"]);
+    assert!(
+        none.code == Some(2) && none.notes.contains("its runs are runs/sim_small/gsm8k-easy/debate@3/4, "),
+        "{}",
+        none.notes
+    );
+
+    let items = rows(&["export", "all", "--format", "jsonl"]);
+    assert_eq!(items.len(), 24 * 6);
+    let own = lines(&folder.join("all/items.jsonl"));
+    for (exported, own) in items.iter().zip(&own) {
+        let keys = ["task", "model", "method", "members", "seed", "item", "answer", "correct"];
+        keys.iter().for_each(|key| assert_eq!(exported[*key], own[*key], "{key}: {exported} {own}"));
+    }
+    assert_eq!(rows(&["export", "all", "--table", "calls", "--format", "jsonl"]).len() as u64, asked);
+    assert_eq!(rows(&["export", "all", "--limit", "9", "--format", "jsonl"]).len(), 9);
+
+    let latex = std::fs::read_to_string(folder.join("all/table.tex")).unwrap();
+    assert_eq!(latex.matches("\\begin{table}").count(), 3, "{latex}");
+    for words in [
+        "  gsm8k-easy & sim/small & debate & 3 & ",
+        " & silent & 3 & ",
+        "  sim/weak & debate - silent & ",
+        "Holm's method",
+    ] {
+        assert!(latex.contains(words), "{words}: {latex}");
+    }
+    let page = std::fs::read_to_string(folder.join("all/report.html")).unwrap();
+    models.iter().for_each(|model| assert!(page.contains(model), "{model}"));
+    assert!(page.contains("show_reasons=false"));
+    std::fs::write(folder.join("all/report.html"), "<p>mine</p>").unwrap();
+    assert!(printed(folder, &["verify", "all"]).0.notes.contains("`polity report` writes it again"));
+    assert_eq!(printed(folder, &["report", "all"]).0.code, Some(0));
+    assert!(std::fs::read_to_string(folder.join("all/report.html")).unwrap() == page, "the report differs");
+    let verified = printed(folder, &["verify", "all"]).0;
+    assert_eq!(verified.code, Some(0), "{}", verified.notes);
+    let diagnosed = rows(&["diagnose", "all", "--json"]);
+    assert_eq!(diagnosed[0]["runs"].as_array().unwrap().len(), 24);
 }
 
 /// Every method that works on such items, one after the other in the same comparison.
@@ -409,6 +584,7 @@ fn wrong_requests_are_told_what_to_do() {
         (compare(&["single", "smoa@1", "--limit", "5"]), "smoa@1"),
         (vec!["compare", "sc", "debate"], "--task"),
         (vec!["compare", "sc"], "--task"),
+        (vec!["compare", "plain=debate:show_reasons=false", "sc@3"], "--task"),
     ];
     for (args, words) in cases {
         let (said, _) = printed(&folder, &[&args[..], &["--json"]].concat());

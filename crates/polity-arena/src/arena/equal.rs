@@ -24,12 +24,12 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The amount of it.
+    /// The amount of it; `None` for dollars that are not known.
     #[must_use]
-    pub fn of(self, spent: &Spent) -> f64 {
+    pub fn of(self, spent: &Spent) -> Option<f64> {
         match self {
-            Unit::Tokens => spent.tokens() as f64,
-            Unit::Calls => spent.calls as f64,
+            Unit::Tokens => Some(spent.tokens() as f64),
+            Unit::Calls => Some(spent.calls as f64),
             Unit::Usd => spent.cost_usd,
         }
     }
@@ -55,6 +55,49 @@ impl Unit {
     }
 }
 
+/// What each method may use per item.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowance {
+    /// The unit.
+    pub unit: Unit,
+    /// The amount; if `None`, what the most expensive method uses.
+    pub per_item: Option<f64>,
+}
+
+impl Allowance {
+    /// Reads `UNIT` or `UNIT=AMOUNT`: `tokens`, `tokens=3000`, `calls=12`, `usd=0.01`.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn read(text: &str) -> Result<Allowance, String> {
+        let how = "write tokens, calls or usd, or an amount per item, for instance tokens=3000, calls=12 or usd=0.01";
+        let (name, amount) = match text.split_once('=') {
+            Some((name, amount)) => (name, Some(amount)),
+            None => (text, None),
+        };
+        let unit = [Unit::Tokens, Unit::Calls, Unit::Usd].into_iter().find(|unit| unit.flag() == name.trim());
+        let unit = unit.ok_or_else(|| format!("there is no unit `{name}`; {how}"))?;
+        let read = |amount: &str| {
+            let number = amount.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x > 0.0);
+            number.ok_or_else(|| format!("`{amount}` is no amount above 0; {how}"))
+        };
+        Ok(Allowance { unit, per_item: amount.map(read).transpose()? })
+    }
+
+    /// Returns it as [`Allowance::read`] reads it.
+    #[must_use]
+    pub fn flag(self) -> String {
+        let amount = self.per_item.map_or(String::new(), |amount| format!("={amount}"));
+        format!("{}{amount}", self.unit.flag())
+    }
+}
+
+impl From<Unit> for Allowance {
+    fn from(unit: Unit) -> Allowance {
+        Allowance { unit, per_item: None }
+    }
+}
+
 /// A team of some size on the pilot's items.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
@@ -64,7 +107,7 @@ pub struct Trial {
     pub members: u32,
     /// Use per item.
     pub per_item: f64,
-    /// Its run.
+    /// Its run, from the comparison's folder.
     pub run: String,
     /// Its digest.
     #[serde(skip)]
@@ -74,14 +117,18 @@ pub struct Trial {
 /// The measurements made to choose sizes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pilot {
+    /// The task.
+    pub task: String,
+    /// The model of all members.
+    pub model: String,
     /// The unit in which budgets are equal.
     pub unit: Unit,
     /// Items of the pilot: the first ones.
     pub items: u32,
-    /// Use per item allowed to each method: that of the most expensive one.
+    /// Use per item allowed to each method: the amount that was stated, else that of the most expensive one.
     pub allowance: f64,
-    /// The method that sets it.
-    pub set_by: String,
+    /// The method that sets it; `None` if it was stated.
+    pub set_by: Option<String>,
     /// All trials, in order.
     pub trials: Vec<Trial>,
     /// The pilot's own use, which is not part of the methods' use.
@@ -164,6 +211,24 @@ mod tests {
                 let off = (square(found) - square(size)).abs() / square(size);
                 assert!(off < 0.25 && asked.len() <= TRIES, "from {usual} to {size}: {found} by {asked:?}");
             }
+        }
+    }
+
+    #[test]
+    fn an_allowance_is_a_unit_with_or_without_an_amount() {
+        for text in ["tokens", "calls", "usd", "tokens=3000", "usd=0.01"] {
+            assert_eq!(Allowance::read(text).unwrap().flag(), text);
+        }
+        assert_eq!(Allowance::read("calls=12").unwrap(), Allowance { unit: Unit::Calls, per_item: Some(12.0) });
+        for (text, words) in [
+            ("dollars", "there is no unit `dollars`"),
+            ("tokens=0", "`0` is no amount above 0"),
+            ("tokens=3k", "`3k` is no amount"),
+            ("usd=nan", "`nan` is no amount"),
+            ("", "there is no unit ``"),
+        ] {
+            let why = Allowance::read(text).unwrap_err();
+            assert!(why.contains(words) && why.contains("tokens=3000"), "{text}: {why}");
         }
     }
 

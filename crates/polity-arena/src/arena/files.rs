@@ -1,7 +1,10 @@
 //! The files in a comparison's folder: tables for people, papers and programs, figures, references, logs.
 
-use super::{COORDINATION, Comparison, Grid, Score, inspect, tables};
+use super::comparison::joined;
+use super::tables::OVERALL;
+use super::{COORDINATION, Comparison, Duel, Grid, Score, TaskOf, inspect, tables};
 use crate::report::{DataTable, Figure, Point, Report, Section, render, short, svg_file};
+use polity_driver::comparison::COMPARISON_FILE;
 use polity_kernel::registry::Registry;
 use polity_stats::RESAMPLES;
 use polity_store::DriveError;
@@ -31,26 +34,27 @@ pub fn write(
     put("methods.jsonl", lines(comparison.methods.iter())?.into());
     put("pairs.jsonl", lines(comparison.compared.iter())?.into());
     put("items.jsonl", lines(items(comparison))?.into());
+    if !comparison.overall.is_empty() {
+        put("overall.jsonl", lines(comparison.overall.iter())?.into());
+    }
     put("table.md", markdown(comparison).into());
     put("table.tex", latex(comparison).into());
     put("frontier.svg", svg_file(&frontiers(comparison)).into());
     put("references.bib", references(comparison, registry).into());
     put("methods.parquet", parquet(&comparison.methods)?);
-    for (score, sheets) in comparison.methods.iter().zip(&comparison.sheets) {
-        let log = serde_json::to_string(&inspect::log(comparison, score, sheets)).map_err(unwritten)?;
-        put(&format!("{LOGS}/{}", inspect::name(score)), log.into());
+    for (i, (score, sheets)) in comparison.methods.iter().zip(&comparison.sheets).enumerate() {
+        let log = serde_json::to_string(&inspect::log(i, score, sheets)).map_err(unwritten)?;
+        put(&format!("{LOGS}/{}", inspect::name(i, score)), log.into());
     }
     let mut listing = Listing::default();
     files.iter().for_each(|(name, bytes)| listing.add(name.as_str(), bytes));
+    let record = out.join(COMPARISON_FILE);
+    listing.add(COMPARISON_FILE, &disk.read(&record).map_err(DriveError::disk(&record))?);
     let of_methods = comparison.methods.iter().zip(&comparison.sheets);
     let of_methods =
         of_methods.flat_map(|(score, sheets)| score.runs.iter().zip(sheets.iter().map(|sheet| &sheet.digest)));
-    let of_pilot = comparison.pilot.iter().flat_map(|pilot| &pilot.trials).map(|trial| (&trial.run, &trial.digest));
-    for (run, digest) in of_methods.chain(of_pilot) {
-        if let Ok(below) = Path::new(run).strip_prefix(out) {
-            listing.add_run(below.to_string_lossy(), digest);
-        }
-    }
+    let of_pilots = comparison.pilots.iter().flat_map(|pilot| &pilot.trials).map(|trial| (&trial.run, &trial.digest));
+    of_methods.chain(of_pilots).for_each(|(run, digest)| listing.add_run(run, digest));
     // A damaged listing has no information on older files; it is rewritten.
     let before = match Listing::read(disk.as_ref(), out) {
         Err(DriveError::Folder(_)) => None,
@@ -60,8 +64,8 @@ pub fn write(
     listing.write(disk.as_ref(), out)?;
     let logs = out.join(LOGS);
     create_dir_durably(disk.as_ref(), &logs).map_err(DriveError::disk(&logs))?;
-    // Logs of other teams, from an earlier command, do not belong to this comparison.
-    for path in before.files().filter(|path| path.starts_with(LOGS) && !files.contains_key(*path)) {
+    // Files of other requests, from an earlier command, do not belong to this comparison.
+    for path in before.files().filter(|path| *path != COMPARISON_FILE && !files.contains_key(*path)) {
         let path = out.join(path);
         if disk.exists(&path).map_err(DriveError::disk(&path))? {
             disk.remove_file(&path).map_err(DriveError::disk(&path))?;
@@ -73,7 +77,7 @@ pub fn write(
     };
     files.iter().try_for_each(|(name, bytes)| put(name, bytes))?;
     if with_report {
-        put("report.html", render(&report(disk.as_ref(), comparison, registry)).as_bytes())?;
+        put("report.html", render(&report_of(disk.as_ref(), comparison, registry)).as_bytes())?;
     }
     Ok(())
 }
@@ -89,6 +93,8 @@ fn lines<T: Serialize>(rows: impl Iterator<Item = T>) -> Result<String, DriveErr
 /// An answer to an item.
 #[derive(Serialize)]
 struct Answered<'a> {
+    task: &'a str,
+    model: &'a str,
     method: &'a str,
     members: u32,
     seed: u64,
@@ -100,7 +106,8 @@ fn items(comparison: &Comparison) -> impl Iterator<Item = Answered<'_>> {
     let methods = comparison.methods.iter().zip(&comparison.sheets);
     methods.flat_map(|(score, sheets)| {
         sheets.iter().zip(comparison.seed..).flat_map(move |(sheet, seed)| {
-            sheet.rows.iter().map(move |row| Answered { method: &score.method, members: score.members, seed, row })
+            let Score { task, model, method, members, .. } = score;
+            sheet.rows.iter().map(move |row| Answered { task, model, method, members: *members, seed, row })
         })
     })
 }
@@ -111,6 +118,8 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
     let whole = |name: &str, doc: &str| ColumnSpec::new(name, Kind::U64, doc);
     let real = |name: &str, doc: &str| ColumnSpec::new(name, Kind::F64, doc);
     let columns = vec![
+        text("task", "name of the task's file"),
+        text("model", "model of all members"),
         text("method", "method as it was named"),
         text("kind", "name of the method"),
         whole("members", "members of its team"),
@@ -122,19 +131,21 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
         whole("calls", "answers of models"),
         whole("tokens_in", "tokens of their requests"),
         whole("tokens_out", "tokens of the replies"),
-        real("cost_usd", "US dollars"),
+        real("cost_usd", "US dollars; missing if a price is not known").nullable(),
         real("coordination", "share of the tokens that were not spent on solving"),
         real("of_allowance", "use as a share of the allowance").nullable(),
         whole("unscored", "answers that could not be scored"),
         whole("unanswered", "items without an answer"),
         ColumnSpec::new("simulated", Kind::Bool, "whether answers came from simulated models"),
-        text("run", "folder of the run"),
+        text("run", "folder of the run, from the comparison's"),
     ];
     let texts = |of: &dyn Fn(&Score) -> String| Column::Text(scores.iter().map(of).collect());
     let wholes = |of: &dyn Fn(&Score) -> u64| Column::U64(scores.iter().map(of).collect());
     let maybe = |of: &dyn Fn(&Score) -> Option<f64>| Column::MaybeF64(scores.iter().map(of).collect());
     let reals = |of: &dyn Fn(&Score) -> f64| Column::F64(scores.iter().map(of).collect());
     let data = vec![
+        texts(&|s| s.task.clone()),
+        texts(&|s| s.model.clone()),
         texts(&|s| s.method.clone()),
         texts(&|s| s.kind.to_owned()),
         wholes(&|s| s.members.into()),
@@ -146,7 +157,7 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
         wholes(&|s| s.spent.calls),
         wholes(&|s| s.spent.tokens_in),
         wholes(&|s| s.spent.tokens_out),
-        reals(&|s| s.spent.cost_usd),
+        maybe(&|s| s.spent.cost_usd),
         reals(&|s| s.coordination),
         maybe(&|s| s.of_allowance),
         wholes(&|s| s.unscored as u64),
@@ -154,7 +165,7 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
         Column::Bool(scores.iter().map(|s| s.simulated).collect()),
         texts(&|s| s.run.clone()),
     ];
-    let doc = "One row per method of a comparison.".to_owned();
+    let doc = "One row per method, task and model of a comparison.".to_owned();
     let spec = TableSpec { name: "methods".into(), doc, columns, volatile: false, only_with_rows: false };
     // A table is a folder of parts; this one is written to memory and has one part.
     let (disk, folder): (Arc<dyn Disk>, _) = (Arc::new(SimDisk::default()), Path::new("tables"));
@@ -171,10 +182,16 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
 
 /// Describes the data behind the figures of a comparison, in a sentence.
 fn basis(comparison: &Comparison) -> String {
-    let Comparison { task, items, model, seed, repeats, .. } = comparison;
-    let of_models = if comparison.simulated { "a simulated model, no evidence about any real one" } else { "a model" };
+    let Comparison { items, models, seed, repeats, .. } = comparison;
+    let of_models = match (comparison.simulated, models.len()) {
+        (true, 1) => "a simulated model, no evidence about any real one",
+        (true, _) => "some simulated, and these are no evidence about any real model",
+        (false, 1) => "a model",
+        (false, _) => "models",
+    };
     let repeats = if *repeats == 1 { String::new() } else { format!(", {repeats} runs each") };
-    format!("{items} items of {task}, {model} ({of_models}), seed {seed}{repeats}.")
+    let (tasks, models) = (comparison.task_names(), joined(models.iter().map(String::as_str)));
+    format!("{items} items of {tasks}, {models} ({of_models}), seed {seed}{repeats}.")
 }
 
 const INTERVALS: &str = "Intervals are 95 % percentile bootstrap over items";
@@ -192,19 +209,16 @@ fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("# Methods compared\n\n{} {INTERVALS} ({RESAMPLES} resamples).\n\n", basis(comparison));
     out.push_str(&table(&tables::methods(&comparison.methods)));
     comparison.warnings().iter().for_each(|warning| out.push_str(&format!("\n{warning}.\n")));
-    out.push_str(&format!("\n## Differences\n\n{}", table(&tables::duels(comparison))));
-    if let Some(pilot) = &comparison.pilot {
-        out.push_str(&format!(
-            "\n## Pilot\n\nThe allowance is {:.6} {} per item, which is what {} uses on the first {} items. The pilot \
-             took {} calls and {} tokens.\n\n{}",
-            pilot.allowance,
-            pilot.unit.word(),
-            pilot.set_by,
-            pilot.items,
-            pilot.spent.calls,
-            pilot.spent.tokens(),
-            table(&tables::pilot(comparison))
-        ));
+    if !comparison.overall.is_empty() {
+        out.push_str(&format!("\n## Over all tasks\n\n{OVERALL}\n\n{}", table(&tables::overall(comparison))));
+    }
+    if !comparison.compared.is_empty() {
+        out.push_str(&format!("\n## Differences\n\n{}", table(&tables::duels(comparison))));
+        tables::despite(comparison).iter().for_each(|why| out.push_str(&format!("\n{why}.\n")));
+    }
+    if !comparison.pilots.is_empty() {
+        let lines = tables::allowances(comparison);
+        out.push_str(&format!("\n## Pilot\n\n{}.\n\n{}", lines.join(".\n\n"), table(&tables::pilot(comparison))));
     }
     out.push_str(&format!("\n## Who spent what\n\n{COORDINATION}\n\n{}", table(&tables::ledger(&comparison.methods))));
     out
@@ -222,19 +236,43 @@ fn tex(text: &str) -> String {
     text.chars().map(of).collect()
 }
 
+/// The tables for a paper: the methods, their means over the tasks, and the differences.
 fn latex(comparison: &Comparison) -> String {
+    let mut out = "% needs \\usepackage{booktabs}\n".to_owned();
+    let mut add = |grid: &Grid, texts: usize, caption: &str| {
+        let line = |cells: &[String]| {
+            format!("  {} \\\\\n", cells.iter().map(|cell| tex(cell)).collect::<Vec<_>>().join(" & "))
+        };
+        let rows: String = grid.rows.iter().map(|row| line(row)).collect();
+        out.push_str(&format!(
+            "\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{{}{}}}\n\\toprule\n{}\\midrule\n{rows}\\bottomrule\n\
+             \\end{{tabular}}\n\\caption{{{}}}\n\\end{{table}}\n",
+            "l".repeat(texts),
+            "r".repeat(grid.columns.len().saturating_sub(texts)),
+            line(&grid.columns),
+            tex(caption)
+        ));
+    };
+    // The columns of text: the places and the name.
+    let texts = |grid: &Grid, name: &str| grid.columns.iter().position(|column| column == name).map_or(1, |at| at + 1);
     let grid = tables::methods(&comparison.methods);
-    let line =
-        |cells: &[String]| format!("  {} \\\\\n", cells.iter().map(|cell| tex(cell)).collect::<Vec<_>>().join(" & "));
-    let rows: String = grid.rows.iter().map(|row| line(row)).collect();
-    format!(
-        "% needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{l{}}}\n\\toprule\n{}\\midrule\n{rows}\\bottomrule\n\
-         \\end{{tabular}}\n\\caption{{{} {}.}}\n\\end{{table}}\n",
-        "r".repeat(grid.columns.len().saturating_sub(1)),
-        line(&grid.columns),
-        tex(&basis(comparison)),
-        tex(INTERVALS)
-    )
+    add(&grid, texts(&grid, "method"), &format!("{} {INTERVALS}.", basis(comparison)));
+    if !comparison.overall.is_empty() {
+        let grid = tables::overall(comparison);
+        add(&grid, texts(&grid, "method"), OVERALL);
+    }
+    if !comparison.compared.is_empty() {
+        let grid = tables::duels(comparison);
+        let mut caption = format!(
+            "Differences in accuracy on the same items, {} of them. p is from the exact McNemar test (with repeats: the sign \
+             test over items), corrected for {} tests by Holm's method.",
+            comparison.items,
+            comparison.compared.len()
+        );
+        tables::despite(comparison).iter().for_each(|why| caption.push_str(&format!(" {why}.")));
+        add(&grid, texts(&grid, "pair"), &caption);
+    }
+    out
 }
 
 /// Returns the methods' BibTeX, each entry once.
@@ -252,18 +290,25 @@ fn references(comparison: &Comparison, registry: &Registry) -> String {
     entries.iter().map(|entry| format!("{entry}\n\n")).collect::<String>().trim_end().to_owned() + "\n"
 }
 
-/// Plots accuracy against tokens, and against dollars.
+/// Plots accuracy against tokens, and against dollars if they are known: a figure for each task.
 fn frontiers(comparison: &Comparison) -> Vec<Figure> {
-    let figure = |what: &str, unit: &str, of: &dyn Fn(&Score) -> f64| Figure::Scatter {
-        title: format!("Accuracy against {what}"),
+    let figure = |task: &TaskOf, what: &str, unit: &str, of: &dyn Fn(&Score) -> f64| Figure::Scatter {
+        title: match comparison.tasks.len() {
+            1 => format!("Accuracy against {what}"),
+            _ => format!("{}: accuracy against {what}", task.task),
+        },
         x_label: unit.to_owned(),
         y_label: "accuracy".into(),
         points: comparison
             .methods
             .iter()
+            .filter(|score| score.task == task.task)
             .map(|score| Point {
-                label: score.method.clone(),
-                x: of(score) / (score.items * score.runs.len()).max(1) as f64,
+                label: match comparison.models.len() {
+                    1 => score.method.clone(),
+                    _ => format!("{}, {}", score.method, score.model),
+                },
+                x: of(score) / score.tries(),
                 y: score.accuracy.unwrap_or(f64::NAN),
                 interval: score.low.zip(score.high),
             })
@@ -273,10 +318,14 @@ fn frontiers(comparison: &Comparison) -> Vec<Figure> {
             basis(comparison)
         ),
     };
-    vec![
-        figure("tokens", "tokens per item", &|score| score.spent.tokens() as f64),
-        figure("dollars", "US dollars per item", &|score| score.spent.cost_usd),
-    ]
+    let known = comparison.methods.iter().all(|score| score.spent.cost_usd.is_some());
+    let of_task = |task| {
+        let tokens = figure(task, "tokens", "tokens per item", &|score| score.spent.tokens() as f64);
+        let dollars = |score: &Score| score.spent.cost_usd.unwrap_or(f64::NAN);
+        let dollars = known.then(|| figure(task, "dollars", "US dollars per item", &dollars));
+        std::iter::once(tokens).chain(dollars)
+    };
+    comparison.tasks.iter().flat_map(of_task).collect()
 }
 
 /// The same grid for a page's width: an interval in one column, the verdict beside it, small numbers without an exponent that breaks.
@@ -309,142 +358,207 @@ fn fitted(grid: Grid) -> Grid {
 
 /// Whether dollars were paid; those of simulated models are made up.
 fn has_dollars(comparison: &Comparison) -> bool {
-    !comparison.simulated && comparison.methods.iter().any(|score| score.spent.cost_usd > 0.0)
+    !comparison.simulated && comparison.methods.iter().any(|score| score.spent.cost_usd.is_some_and(|usd| usd > 0.0))
 }
 
 /// The address of a method's run, from the comparison's folder: its report, if it has one.
 fn link(disk: &dyn Disk, comparison: &Comparison, score: &Score) -> String {
-    let run = Path::new(&score.run);
-    let Ok(below) = run.strip_prefix(&comparison.folder) else { return String::new() };
-    let page = if disk.exists(&run.join("report.html")).unwrap_or(false) { "report.html" } else { "" };
-    format!("{}/{page}", below.to_string_lossy())
+    let page = Path::new(&comparison.folder).join(&score.run).join("report.html");
+    let page = if disk.exists(&page).unwrap_or(false) { "report.html" } else { "" };
+    format!("{}/{page}", score.run)
 }
 
 /// What the comparison shows, in sentences.
 fn finding(comparison: &Comparison) -> Vec<String> {
-    let mut ranked: Vec<(&Score, f64)> =
-        comparison.methods.iter().filter_map(|score| Some((score, score.accuracy?))).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let Some((best, accuracy)) = ranked.first() else {
-        return vec!["No answer could be scored.".into()];
+    let mut found: Vec<String> = comparison.unsolved.iter().map(|why| format!("{why}.")).collect();
+    if found.is_empty() {
+        found.extend(comparison.tasks.iter().map(|task| best(comparison, task)));
+    }
+    let place = |duel: &Duel| {
+        let mut place = String::new();
+        if comparison.tasks.len() > 1 {
+            place.push_str(&format!(" on {}", duel.task));
+        }
+        if let Some(model) = duel.model.as_ref().filter(|_| comparison.models.len() > 1) {
+            place.push_str(&format!(" with {model}"));
+        }
+        place
     };
-    let tokens = |score: &Score| short(score.spent.tokens() as f64 / (score.items * score.runs.len()).max(1) as f64);
-    let percent = |share: f64| format!("{} %", short((1000.0 * share).round() / 10.0));
-    let others: Vec<String> = ranked[1..]
-        .iter()
-        .map(|(score, accuracy)| format!("{} {} with {}", score.method, percent(*accuracy), tokens(score)))
-        .collect();
-    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
-    let first = format!(
-        "{} answered {} of the items correctly, with {} tokens an item{others}.",
-        best.method,
-        percent(*accuracy),
-        tokens(best)
-    );
     let real: Vec<String> = comparison
         .compared
         .iter()
         .filter(|duel| duel.verdict == "real")
         .map(|duel| match duel.difference {
-            Some(difference) if difference < 0.0 => format!("{} and {}", duel.b, duel.a),
-            _ => format!("{} and {}", duel.a, duel.b),
+            Some(difference) if difference < 0.0 => format!("{} and {}{}", duel.b, duel.a, place(duel)),
+            _ => format!("{} and {}{}", duel.a, duel.b, place(duel)),
         })
         .collect();
-    let second = match (real.len(), comparison.compared.len()) {
-        (_, 0) => return vec![first],
-        (0, _) => "These items are too few to tell any two of the methods apart.".to_owned(),
-        (_, _) => format!("The differences are real between {} (the better one first).", real.join(", ")),
-    };
-    vec![first, second]
+    match (real.len(), comparison.compared.len()) {
+        (_, 0) => {}
+        (0, _) => found.push(format!("These items are too few to tell any two of the {} apart.", comparison.sides())),
+        (_, _) => found.push(format!("The differences are real between {} (the better one first).", real.join(", "))),
+    }
+    found
 }
 
-fn report(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) -> Report {
-    let table = |grid: Grid, caption: &str| {
-        let Grid { columns, rows } = fitted(grid);
-        DataTable { columns, rows, caption: caption.into(), links: Vec::new() }
+/// The most accurate method on a task, and the others.
+fn best(comparison: &Comparison, task: &TaskOf) -> String {
+    let several = comparison.tasks.len() > 1;
+    let place = if several { format!("On {}, ", task.task) } else { String::new() };
+    let mut ranked: Vec<(&Score, f64)> = comparison
+        .methods
+        .iter()
+        .filter(|score| score.task == task.task)
+        .filter_map(|score| Some((score, score.accuracy?)))
+        .collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some((best, accuracy)) = ranked.first() else {
+        return if several {
+            format!("{place}no answer could be scored.")
+        } else {
+            "No answer could be scored.".into()
+        };
     };
-    let section = |title: &str, text: String, figures: Vec<Figure>, grid: Grid, caption: &str| Section {
-        title: title.into(),
-        text: Some(text),
-        figures,
-        table: Some(table(grid, caption)),
+    let name = |score: &Score| match comparison.models.len() {
+        1 => score.method.clone(),
+        _ => format!("{} with {}", score.method, score.model),
     };
+    let tokens = |score: &Score| short(score.spent.tokens() as f64 / score.tries());
+    let percent = |share: f64| format!("{} %", short((1000.0 * share).round() / 10.0));
+    let others: Vec<String> = ranked[1..]
+        .iter()
+        .map(|(score, accuracy)| format!("{} {} with {} tokens", name(score), percent(*accuracy), tokens(score)))
+        .collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    format!(
+        "{place}{} answered {} of the items correctly, with {} tokens an item{others}.",
+        name(best),
+        percent(*accuracy),
+        tokens(best)
+    )
+}
+
+/// A table of the report.
+fn on_page(grid: Grid, caption: &str) -> DataTable {
+    let Grid { columns, rows } = fitted(grid);
+    DataTable { columns, rows, caption: caption.into(), links: Vec::new() }
+}
+
+fn section(title: &str, text: String, figures: Vec<Figure>, grid: Grid, caption: &str) -> Section {
+    Section { title: title.into(), text: Some(text), figures, table: Some(on_page(grid, caption)) }
+}
+
+fn sections(disk: &dyn Disk, comparison: &Comparison) -> Vec<Section> {
     let warnings: Vec<String> = comparison.warnings().iter().map(|warning| format!("{warning}.")).collect();
-    let pairs = format!(
-        "Differences are taken on the same items, so chance that both methods share cancels out. p is from the exact \
-         McNemar test (with repeats: the sign test over items), and p (Holm) is p corrected for the number of pairs. A \
-         difference counts as real if p (Holm) is below {}. Intervals are not corrected for the number of pairs: one may \
-         exclude 0 although its pair is not told apart.",
-        super::LEVEL
+    let dollars = has_dollars(comparison);
+    let is_shown =
+        |figure: &Figure| dollars || !matches!(figure, Figure::Scatter { x_label, .. } if x_label.contains("dollars"));
+    let mut first = section(
+        "Accuracy and cost",
+        warnings.join("\n\n"),
+        frontiers(comparison).into_iter().filter(is_shown).collect(),
+        tables::methods(&comparison.methods),
+        "The methods, with 95 % intervals of their accuracy. Use is per item and run; dollars are the total of all items \
+         and runs.",
     );
-    let mut sections = vec![
-        section(
-            "Accuracy and cost",
-            warnings.join("\n\n"),
-            frontiers(comparison).into_iter().take(if has_dollars(comparison) { 2 } else { 1 }).collect(),
-            tables::methods(&comparison.methods),
-            "The methods, with 95 % intervals of their accuracy. Use is per item and run; dollars are the total of all \
-             items and runs.",
-        ),
-        section("Differences", pairs, Vec::new(), tables::duels(comparison), "All pairs of methods."),
-        section(
-            "Who spent what",
-            COORDINATION.into(),
-            Vec::new(),
-            tables::ledger(&comparison.methods),
-            "Use by member and kind of work; the share is of the method's tokens.",
-        ),
-    ];
-    if let Some(table) = &mut sections[0].table {
-        table.links = comparison.methods.iter().map(|score| link(disk, comparison, score)).collect();
+    if let Some(table) = &mut first.table {
+        table.links = tables::ranked(&comparison.methods).iter().map(|score| link(disk, comparison, score)).collect();
     }
-    if let Some(pilot) = &comparison.pilot {
+    let mut sections = vec![first];
+    if !comparison.overall.is_empty() {
+        let grid = tables::overall(comparison);
+        sections.push(section(
+            "Over all tasks",
+            OVERALL.into(),
+            Vec::new(),
+            grid,
+            "Means over the tasks, and of differences.",
+        ));
+    }
+    if !comparison.compared.is_empty() {
+        let mut text = format!(
+            "Differences are taken on the same items, so chance that both {} share cancels out. p is from the exact McNemar \
+             test (with repeats: the sign test over items), and p (Holm) is p corrected for the number of pairs, in all \
+             tasks and with all models. A difference counts as real if p (Holm) is below {}. Intervals are not corrected \
+             for the number of pairs: one may exclude 0 although its pair is not told apart.",
+            comparison.sides(),
+            super::LEVEL
+        );
+        tables::despite(comparison).iter().for_each(|why| text.push_str(&format!("\n\n{why}.")));
+        let caption = format!("All pairs of {}.", comparison.sides());
+        sections.push(section("Differences", text, Vec::new(), tables::duels(comparison), &caption));
+    }
+    sections.push(section(
+        "Who spent what",
+        COORDINATION.into(),
+        Vec::new(),
+        tables::ledger(&comparison.methods),
+        "Use by member and kind of work; the share is of the method's tokens.",
+    ));
+    if !comparison.pilots.is_empty() {
         let text = format!(
-            "Budgets are equal in {}: the allowance is {:.6} per item, which is what {} uses on the first {} items, \
-             more than any other method. Methods named without a number of members have the number that came closest \
-             on these items. The pilot took {} calls, {} tokens and {:.4} US dollars, which do not count as use of the \
-             methods.",
-            pilot.unit.word(),
-            pilot.allowance,
-            pilot.set_by,
-            pilot.items,
-            pilot.spent.calls,
-            pilot.spent.tokens(),
-            pilot.spent.cost_usd
+            "{}. Methods named without a number of members have the number that came closest on these items.",
+            tables::allowances(comparison).join(". ")
         );
         sections.push(section("Pilot", text, Vec::new(), tables::pilot(comparison), "Teams tried in the pilot."));
     }
-    let about = |score: &Score| {
+    sections
+}
+
+/// The report of a comparison. The disk is asked which of its runs have reports.
+#[must_use]
+pub fn report_of(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) -> Report {
+    let about = |label: &str| {
+        let of_label = || comparison.methods.iter().filter(move |score| score.method == label);
+        let Some(score) = of_label().next() else { return String::new() };
         let card = registry.methods().into_iter().find(|card| card.name == score.kind);
-        format!("{} ({}; {} members)", score.method, card.map_or("", |card| card.summary), score.members)
+        let mut sizes: Vec<u32> = of_label().map(|score| score.members).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        let members = joined(sizes.iter().map(String::as_str));
+        let own = match score.parameters.as_slice() {
+            [] => String::new(),
+            parameters => format!("; {}", parameters.join(", ")),
+        };
+        format!("{label} ({}; {members} members{own})", card.map_or("", |card| card.summary))
     };
-    let methods: Vec<String> = comparison.methods.iter().map(about).collect();
+    let methods: Vec<String> = comparison.labels().into_iter().map(about).collect();
+    let models = joined(comparison.models.iter().map(String::as_str));
+    let tasks: Vec<String> = comparison
+        .tasks
+        .iter()
+        .map(|task| format!("{} items of {} (shape {})", task.items, task.task, task.shape))
+        .collect();
+    let with = if comparison.models.len() == 1 { "the same model" } else { "each of the models" };
+    let tested = match comparison.compared.len() {
+        0 => String::new(),
+        n => format!("; differences were tested in pairs (exact McNemar test) with Holm's correction for {n} tests"),
+    };
     Report {
-        kind: "Comparison of methods".into(),
-        title: comparison.methods.iter().map(|score| score.method.as_str()).collect::<Vec<_>>().join(", "),
+        kind: if methods.len() == 1 && comparison.models.len() == 1 { "Evaluation" } else { "Comparison of methods" }
+            .into(),
+        title: comparison.labels().join(", "),
         description: Some(basis(comparison)),
         finding: finding(comparison),
         simulated: comparison.simulated,
         status: "finished".into(),
         facts: vec![
-            ("task".into(), comparison.task.clone()),
+            (if tasks.len() == 1 { "task" } else { "tasks" }.into(), comparison.task_names()),
             ("items".into(), comparison.items.to_string()),
-            ("model".into(), comparison.model.clone()),
+            (if comparison.models.len() == 1 { "model" } else { "models" }.into(), models.clone()),
             ("seed".into(), comparison.seed.to_string()),
             ("runs per method".into(), comparison.repeats.to_string()),
             ("build".into(), format!("polity {}", env!("CARGO_PKG_VERSION"))),
         ],
-        sections,
+        sections: sections(disk, comparison),
         scenario_yaml_or_json: String::new(),
         reproduce: vec![comparison.command.clone()],
         methods: format!(
-            "We compared {}. Each worked on the same {} items of {} (shape {}), with the same model ({}) and seed {}. {INTERVALS} \
-             ({RESAMPLES} resamples); differences were tested in pairs (exact McNemar test) with Holm's correction.",
+            "We compared {}. Each worked on the same {}, with {with} ({models}) and seed {}. {INTERVALS} ({RESAMPLES} \
+             resamples){tested}.",
             methods.join(", "),
-            comparison.items,
-            comparison.task,
-            comparison.shape,
-            comparison.model,
+            joined(tasks.iter().map(String::as_str)),
             comparison.seed
         ),
     }

@@ -2,22 +2,22 @@
 //!
 //! Results do not depend on clock time and Polity records none, so the times in a log are the epoch, and the log says so.
 
-use super::{Comparison, Score, Sheet, Spent};
+use super::{Score, Sheet, Spent};
 use serde_json::{Map, Value, json};
 
 /// The time in every log.
 const EPOCH: &str = "1970-01-01T00:00:00+00:00";
 
-/// The name of a method's log, as Inspect forms names: time, task, id.
-pub(super) fn name(score: &Score) -> String {
+/// The name of a method's log, as Inspect forms names: time, task, id. `at`: its place in the comparison.
+pub(super) fn name(at: usize, score: &Score) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
     let label: String = score.method.chars().map(plain).collect();
-    format!("1970-01-01T00-00-00_{label}_{}.json", id(score))
+    format!("1970-01-01T00-00-00_{label}_{}.json", id(at, score))
 }
 
 /// Ids are letters and digits.
-fn id(score: &Score) -> String {
-    format!("{}x{}", score.kind.replace('-', ""), score.members)
+fn id(at: usize, score: &Score) -> String {
+    format!("{}x{}n{at}", score.kind.replace('-', ""), score.members)
 }
 
 fn usage(spent: &Spent) -> Value {
@@ -29,8 +29,8 @@ fn metric(name: &str, value: Option<f64>) -> (String, Value) {
 }
 
 /// The log of a method.
-pub(super) fn log(comparison: &Comparison, score: &Score, sheets: &[Sheet]) -> Value {
-    let model = &comparison.model;
+pub(super) fn log(at: usize, score: &Score, sheets: &[Sheet]) -> Value {
+    let (model, id) = (&score.model, id(at, score));
     let by_model = |spent: &Spent| Map::from_iter([(model.clone(), usage(spent))]);
     let ids: Vec<String> = sheets.iter().take(1).flat_map(|s| &s.rows).map(|row| row.item.to_string()).collect();
     let mut metrics = Map::from_iter([metric("accuracy", score.accuracy)]);
@@ -76,16 +76,16 @@ pub(super) fn log(comparison: &Comparison, score: &Score, sheets: &[Sheet]) -> V
         "version": 2,
         "status": "success",
         "eval": {
-            "eval_id": id(score),
-            "run_id": id(score),
+            "eval_id": id,
+            "run_id": id,
             "created": EPOCH,
             "task": score.method,
-            "task_id": id(score),
+            "task_id": id,
             "task_version": 0,
             "task_attribs": {},
             "task_args": {},
             "task_args_passed": {},
-            "dataset": { "name": comparison.task, "samples": ids.len(), "sample_ids": ids, "shuffled": false },
+            "dataset": { "name": score.task, "samples": ids.len(), "sample_ids": ids, "shuffled": false },
             "model": model,
             "model_generate_config": {},
             "model_args": {},

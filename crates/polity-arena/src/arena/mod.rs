@@ -1,42 +1,50 @@
 //! Fair comparison of methods on the same items: what `polity eval` and `polity compare` do.
 //!
-//! Everything is runs. A method on a task is one ordinary run: started if its folder has none, continued if it was interrupted, read if
-//! it has ended. A comparison is a folder of such runs, and its results are a fold of their tables. The same command on the same folder
-//! continues wherever it was interrupted, and gives the same results in the end.
+//! Everything is runs. A method on a task, with a model, is one ordinary run: started if its folder has none, continued if it was
+//! interrupted, read if it has ended. A comparison is a folder of such runs, and its results are a fold of their tables. The folder records
+//! what was asked for ([`ArenaRequest`]): the same command on the same folder, or `polity resume`, continues wherever it was interrupted, and
+//! gives the same results in the end.
 
+mod comparison;
 mod entrant;
 mod equal;
 mod files;
 mod inspect;
+mod members;
 mod request;
 mod score;
 mod sheet;
 pub mod tables;
 mod task;
 
+pub use comparison::{Comparison, TaskOf};
 pub use entrant::Entrant;
-pub use equal::{Pilot, Trial, Unit};
-pub use files::write;
-pub use request::{ArenaRequest, LEAST_PILOT};
-pub use score::{Duel, Entry, LEVEL, Score};
+pub use equal::{Allowance, Pilot, Trial, Unit};
+pub use files::{report_of, write};
+pub use members::{Member, members};
+pub use polity_driver::comparison::is_comparison;
+pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT};
+pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
 pub(crate) use task::scenario_on;
 pub use task::{Task, scenario_fault};
 
-use polity_driver::drive::Watch;
+use entrant::folder_name;
+use polity_driver::comparison::RUNS;
+use polity_driver::drive::{Totals, Unwatched, Watch};
 use polity_driver::results;
 use polity_driver::run::{Engine, Extent, Folder, Manifest, Prepared, RunStatus, Summary, claim_shared};
 use polity_kernel::scenario::Budget;
 use polity_store::DriveError;
 use polity_store::disk::write_atomically;
-use serde::Serialize;
+use request::Record;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use task::{SCENARIO, scenario_beside};
 
-/// A use that differs from the allowance by more than this share gets a warning.
-const UNLIKE: f64 = 0.25;
+/// The folder of the runs of pilots.
+const PILOT: &str = "pilot";
 
 /// Observes the runs of a comparison.
 pub trait ArenaObserver {
@@ -51,10 +59,28 @@ pub trait ArenaObserver {
     fn ended(&mut self, run: &results::Run<'_>) -> Result<(), DriveError>;
 }
 
+/// An observer that is told nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl ArenaObserver for Unobserved {
+    fn see(
+        &mut self,
+        _: &str,
+        run: &mut dyn FnMut(&mut dyn Watch) -> Result<Summary, DriveError>,
+    ) -> Result<Summary, DriveError> {
+        run(&mut Unwatched)
+    }
+
+    fn ended(&mut self, _: &results::Run<'_>) -> Result<(), DriveError> {
+        Ok(())
+    }
+}
+
 /// Why there is no result.
 #[derive(Debug)]
 pub enum Halt {
-    /// A run was stopped, or a budget is used up; the same command continues it.
+    /// A run was stopped, or a budget is used up; `polity resume` continues it.
     Stopped(Box<Summary>),
     /// An error.
     Failed(DriveError),
@@ -66,277 +92,381 @@ impl<E: Into<DriveError>> From<E> for Halt {
     }
 }
 
-/// The results of a comparison.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    /// Always [`RunStatus::Done`], since stopped runs are not compared.
-    pub status: RunStatus,
-    /// Its folder.
-    pub folder: String,
-    /// The task: the name of its file.
-    pub task: String,
-    /// The format of that file.
-    pub shape: String,
-    /// The model of all members.
-    pub model: String,
-    /// Seed of the first repeat.
-    pub seed: u64,
-    /// Items.
-    pub items: u32,
-    /// Runs of each method.
-    pub repeats: u32,
-    /// Whether answers came from simulated models.
-    pub simulated: bool,
-    /// The methods, as they were named.
-    pub methods: Vec<Score>,
-    /// All pairs of them.
-    pub compared: Vec<Duel>,
-    /// What was measured to make budgets equal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pilot: Option<Pilot>,
-    /// The command that makes it again.
-    #[serde(skip)]
-    pub command: String,
-    /// Answers to items, by method and repeat.
-    #[serde(skip)]
-    pub sheets: Vec<Vec<Sheet>>,
+/// What happens to runs that have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// They are started or continued.
+    Run,
+    /// None may be left.
+    Read,
 }
 
-impl Comparison {
-    /// Returns warnings about results that could mislead a reader.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        let unlike = |score: &Score| {
-            let part = score.of_allowance.filter(|part| !(1.0 - UNLIKE..=1.0 + UNLIKE).contains(part))?;
-            Some(format!(
-                "{} used {:.0} % of the allowance: its budget is not equal to that of the others",
-                score.method,
-                100.0 * part
-            ))
-        };
-        let mut warnings: Vec<String> = self.methods.iter().filter_map(unlike).collect();
-        let fitted = |score: &&Score| {
-            self.pilot.iter().flat_map(|pilot| &pilot.trials).filter(|trial| trial.method == score.method).count() > 1
-        };
-        if self.methods.iter().filter(fitted).any(|score| unlike(score).is_some()) {
-            warnings.push("a pilot with more items would come closer (--pilot)".into());
-        }
-        warnings
-    }
-}
-
-/// The place of a comparison: a task, a request, and a folder.
+/// A comparison at work: a request, its tasks and participants, and a folder.
 pub struct Arena<'a> {
     engine: &'a Engine<'a>,
-    task: &'a Task,
     wish: &'a ArenaRequest,
-    witness: &'a mut dyn ArenaObserver,
+    tasks: Vec<Task>,
+    entrants: Vec<Entrant>,
+    left_out: Vec<String>,
+    out: PathBuf,
+    work: Work,
     began: Instant,
-    /// The paid cost of all runs so far: calls, tokens, dollars.
-    paid: (u64, u64, f64),
+    /// What all runs so far have paid.
+    paid: Totals,
+}
+
+/// A task and a model, and where their runs are: one square of the table.
+#[derive(Clone, Copy)]
+struct Square<'a> {
+    task: &'a Task,
+    model: &'a str,
 }
 
 impl<'a> Arena<'a> {
-    /// Sets an arena up.
-    pub fn new(
-        engine: &'a Engine<'a>,
-        task: &'a Task,
-        wish: &'a ArenaRequest,
-        witness: &'a mut dyn ArenaObserver,
-    ) -> Self {
-        Arena { engine, task, wish, witness, began: Instant::now(), paid: (0, 0, 0.0) }
-    }
-
-    /// Runs one method on the task. With one repeat, `out` is its run folder; otherwise it holds one for each seed.
-    pub fn eval(&mut self, entrant: &Entrant, out: &Path) -> Result<(Score, Vec<Sheet>), Halt> {
-        let count = self.task.count(self.wish.limit)?;
-        if self.wish.repeats > 1 {
-            claim_shared(self.engine.disk.as_ref(), out)?;
-        }
-        let folder = |seed: u64| if self.wish.repeats == 1 { out.into() } else { out.join(format!("seed-{seed}")) };
-        self.score(entrant, count, &folder)
-    }
-
-    /// Returns every method of this build that can work on the task, and for each of the others why it cannot.
+    /// Reads the tasks and the participants of a request, and checks that all can be run: nothing is paid before. `out` is the
+    /// comparison's folder.
     ///
-    /// Errors: those of the task and of the model.
-    pub fn suitable(
-        &self,
-        members: Option<u32>,
-        rounds: Option<u32>,
-        out: &Path,
-    ) -> Result<(Vec<Entrant>, Vec<String>), DriveError> {
-        let count = self.task.count(self.wish.limit)?;
-        let (mut suitable, mut others) = (Vec::new(), Vec::new());
+    /// # Errors
+    /// [`DriveError::Input`] for wrong requests, unknown methods and files that cannot be read; those of scenarios and of models;
+    /// [`DriveError::Model`] if budgets are to be equal in dollars and prices are not known.
+    pub fn open(engine: &'a Engine<'a>, wish: &'a ArenaRequest, out: &Path) -> Result<Self, DriveError> {
+        Arena::open_to(Work::Run, engine, wish, out)
+    }
+
+    fn open_to(work: Work, engine: &'a Engine<'a>, wish: &'a ArenaRequest, out: &Path) -> Result<Self, DriveError> {
+        let tasks = wish.tasks.iter().map(|task| Task::read(&wish.path_of(task))).collect::<Result<Vec<_>, _>>()?;
+        let mut arena = Arena {
+            engine,
+            wish,
+            tasks,
+            entrants: Vec::new(),
+            left_out: Vec::new(),
+            out: out.to_path_buf(),
+            work,
+            began: Instant::now(),
+            paid: Totals::default(),
+        };
+        differ(wish.models.iter().map(|model| (model.clone(), folder_name(model))), "--model")?;
+        differ(arena.tasks.iter().map(|task| (task.path().display().to_string(), task.folder())), "--task")?;
+        match wish.methods.as_slice() {
+            [word] if word == ALL => arena.take_all()?,
+            words => {
+                let read = |word: &String| Entrant::read(word, wish.members, wish.rounds, engine.registry);
+                arena.entrants = words.iter().map(read).collect::<Result<_, _>>()?;
+                arena.check()?;
+            }
+        }
+        Ok(arena)
+    }
+
+    /// Opens the comparison in a folder again, to go on with it.
+    ///
+    /// # Errors
+    /// [`DriveError::Folder`] for a folder without one.
+    pub fn recorded(engine: &Engine<'_>, dir: &Path) -> Result<ArenaRequest, DriveError> {
+        Record::read(engine.disk.as_ref(), dir)?.request(dir)
+    }
+
+    /// The tasks.
+    #[must_use]
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The methods that cannot work on the tasks, each with the reason, if all methods were asked for.
+    #[must_use]
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Takes every method of this build that can work on the tasks.
+    fn take_all(&mut self) -> Result<(), DriveError> {
         for card in self.engine.registry.methods() {
-            let entrant = Entrant::read(card.name, members, rounds, self.engine.registry)?;
-            let prepared = self.task.scenario(&entrant, self.wish, count, self.wish.seed, out)?;
-            match self.engine.validate(&prepared, Extent::Whole) {
-                Ok(_) => suitable.push(entrant),
-                Err(DriveError::Scenario(why)) => others.push(format!("{}: {why}", entrant.label)),
+            let entrant = Entrant::read(card.name, self.wish.members, self.wish.rounds, self.engine.registry)?;
+            let checked = self.squares().into_iter().try_for_each(|square| self.validate(&entrant, square));
+            match checked {
+                Ok(()) => self.entrants.push(entrant),
+                Err(DriveError::Scenario(why)) => self.left_out.push(format!("{}: {why}", entrant.label)),
                 Err(error) => return Err(named(&entrant, error)),
             }
         }
-        Ok((suitable, others))
+        self.check_number()
     }
 
-    /// Compares methods on the same items, with budgets equal in `equal` or with their usual teams.
+    /// Reports an error in any participant before money is spent on another.
+    fn check(&self) -> Result<(), DriveError> {
+        for (i, entrant) in self.entrants.iter().enumerate() {
+            if let Some(why) = self.entrants[..i].iter().find_map(|other| entrant.clash(other)) {
+                return Err(DriveError::Input(why));
+            }
+        }
+        self.check_number()?;
+        for square in self.squares() {
+            for entrant in &self.entrants {
+                self.validate(entrant, square).map_err(|error| named(entrant, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_number(&self) -> Result<(), DriveError> {
+        let wrong = |what: &str| Err(DriveError::Input(what.into()));
+        match (self.wish.asked, self.wish.equal, self.entrants.len(), self.squares().len()) {
+            (_, _, _, 0) => wrong("no model or no task is given; for instance --model sim/medium --task FILE"),
+            (Asked::Compare, Some(Allowance { per_item: None, .. }), ..=1, _) => wrong(
+                "--equal needs at least two methods: a single one has nothing to be equal to. (An amount needs none: \
+                 --equal tokens=3000)",
+            ),
+            (Asked::Compare, _, ..=1, 1) => {
+                wrong("a comparison needs at least two methods, models or tasks; `polity eval` runs a single method")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn validate(&self, entrant: &Entrant, square: Square<'_>) -> Result<(), DriveError> {
+        let count = square.task.count(self.wish.limit)?;
+        let prepared = self.scenario(entrant, square, count, self.wish.seed, &self.out)?;
+        self.engine.validate(&prepared, Extent::Whole)?;
+        match self.wish.equal {
+            Some(Allowance { unit: Unit::Usd, .. }) if self.work == Work::Run => self.engine.check_dollars(&prepared),
+            _ => Ok(()),
+        }
+    }
+
+    fn scenario(
+        &self,
+        entrant: &Entrant,
+        square: Square<'_>,
+        count: u32,
+        seed: u64,
+        run: &Path,
+    ) -> Result<Prepared, DriveError> {
+        square.task.scenario(entrant, square.model, &self.wish.edits, (count, seed), run)
+    }
+
+    /// Every task with every model, in order.
+    fn squares(&self) -> Vec<Square<'_>> {
+        let of = |task| self.wish.models.iter().map(move |model| Square { task, model: model.as_str() });
+        self.tasks.iter().flat_map(of).collect()
+    }
+
+    /// Runs the only method on the only task, once: the comparison's folder is the run folder. Also returns why no item was solved, if that
+    /// is so.
     ///
-    /// Errors: [`DriveError::Input`] for fewer than two methods and for a method that is named twice; those of runs.
-    pub fn compare(&mut self, mut entrants: Vec<Entrant>, equal: Option<Unit>, out: &Path) -> Result<Comparison, Halt> {
-        let twice = (1..entrants.len()).find(|i| entrants[..*i].iter().any(|other| other.label == entrants[*i].label));
-        if let Some(i) = twice {
-            return Err(DriveError::Input(format!("`{}` is named twice", entrants[i].label)).into());
+    /// # Errors
+    /// See [`Halt`].
+    pub fn eval(mut self, witness: &mut dyn ArenaObserver) -> Result<(Score, Option<String>), Halt> {
+        let (tasks, entrants) = (std::mem::take(&mut self.tasks), std::mem::take(&mut self.entrants));
+        let (Some(task), Some(entrant), Some(model)) = (tasks.first(), entrants.first(), self.wish.models.first())
+        else {
+            return Err(DriveError::Input("no method, task or model is given".into()).into());
+        };
+        let out = self.out.clone();
+        let (mut score, sheets) =
+            self.score(entrant, Square { task, model: model.as_str() }, &|_| out.clone(), "", witness)?;
+        score.run = out.display().to_string();
+        score.runs = vec![score.run.clone()];
+        let unsolved = comparison::unsolved(std::slice::from_ref(&score), &[sheets], &[self.stands_in(model)]);
+        Ok((score, unsolved))
+    }
+
+    /// Makes all runs of the comparison that have not ended, and compares.
+    ///
+    /// # Errors
+    /// See [`Halt`].
+    pub fn compare(self, witness: &mut dyn ArenaObserver) -> Result<Comparison, Halt> {
+        let disk = self.engine.disk.clone();
+        claim_shared(disk.as_ref(), &self.out)?;
+        Record::of(self.wish, &self.entrants, &self.out).write(disk.as_ref(), &self.out)?;
+        self.fold(witness)
+    }
+
+    /// Compares the runs of a comparison that has ended. Nothing is run or asked.
+    ///
+    /// # Errors
+    /// [`DriveError::Input`] if a run has not ended.
+    pub fn read(engine: &'a Engine<'a>, wish: &'a ArenaRequest, dir: &Path) -> Result<Comparison, DriveError> {
+        Arena::open_to(Work::Read, engine, wish, dir)?.fold(&mut Unobserved).map_err(|halt| match halt {
+            Halt::Failed(error) => error,
+            Halt::Stopped(summary) => unended(dir, Path::new(&summary.run)),
+        })
+    }
+
+    fn fold(mut self, witness: &mut dyn ArenaObserver) -> Result<Comparison, Halt> {
+        // Both are read-only from here, while the sums change.
+        let (tasks, models) = (std::mem::take(&mut self.tasks), self.wish.models.clone());
+        let (mut methods, mut sheets, mut pilots) = (Vec::new(), Vec::new(), Vec::new());
+        for square in
+            tasks.iter().flat_map(|task| models.iter().map(move |model| Square { task, model: model.as_str() }))
+        {
+            let mut entrants = self.entrants.clone();
+            let several = tasks.len() * models.len() > 1;
+            let place = if several { format!(", {}, {}", square.task.name(), square.model) } else { String::new() };
+            let pilot = self.wish.equal.map(|allowance| self.pilot(&mut entrants, allowance, square, &place, witness));
+            let pilot = pilot.transpose()?;
+            for entrant in &entrants {
+                let folder = self.folder_of(RUNS, square).join(entrant.slug());
+                let (mut score, own) =
+                    self.score(entrant, square, &|seed| folder.join(seed.to_string()), &place, witness)?;
+                score.of_allowance =
+                    pilot.as_ref().and_then(|pilot| Some(score.use_per_item(pilot.unit)? / pilot.allowance));
+                methods.push(score);
+                sheets.push(own);
+            }
+            pilots.extend(pilot);
         }
-        if entrants.len() < 2 {
-            let why = match equal {
-                Some(_) => "--equal needs at least two methods: a single one has nothing to be equal to",
-                None => "a comparison needs at least two methods; `polity eval` runs a single one",
-            };
-            return Err(DriveError::Input(why.into()).into());
-        }
-        let count = self.task.count(self.wish.limit)?;
-        // Report an error in any of them before money is spent on another.
-        for entrant in &entrants {
-            let prepared = self.task.scenario(entrant, self.wish, count, self.wish.seed, out)?;
-            self.engine.validate(&prepared, Extent::Whole).map_err(|error| named(entrant, error))?;
-        }
-        claim_shared(self.engine.disk.as_ref(), out)?;
-        let pilot = equal.map(|unit| self.pilot(&mut entrants, unit, count, out)).transpose()?;
-        let (mut methods, mut sheets) = (Vec::new(), Vec::new());
-        for entrant in &entrants {
-            let runs = out.join("runs");
-            let folder = |seed: u64| match self.wish.repeats {
-                1 => runs.join(entrant.slug()),
-                _ => runs.join(format!("{}-{seed}", entrant.slug())),
-            };
-            let (mut score, own) = self.score(entrant, count, &folder)?;
-            score.of_allowance = pilot.as_ref().map(|pilot| score.use_per_item(pilot.unit) / pilot.allowance);
-            methods.push(score);
-            sheets.push(own);
-        }
+        let counts = tasks.iter().map(|task| {
+            let items = task.count(self.wish.limit)?;
+            Ok(TaskOf { task: task.name(), shape: task.shape_word(), items })
+        });
+        let of_tasks = counts.collect::<Result<Vec<_>, DriveError>>()?;
+        let stand_in = methods.iter().map(|score| self.stands_in(&score.model)).collect::<Vec<bool>>();
+        let compared = score::duels(&methods);
         Ok(Comparison {
             status: RunStatus::Done,
-            folder: out.display().to_string(),
-            task: self.task.name(),
-            shape: self.task.shape_word(),
-            model: self.wish.model.clone(),
+            folder: self.out.display().to_string(),
+            models,
             seed: self.wish.seed,
-            items: count,
+            items: of_tasks.iter().map(|task| task.items).sum(),
             repeats: self.wish.repeats,
             simulated: methods.iter().any(|score| score.simulated),
-            compared: score::duels(&methods),
-            command: self.command(&entrants, equal),
+            overall: score::overall(&methods, &compared, of_tasks.len()),
+            tasks: of_tasks,
+            compared,
+            command: self.wish.command(&self.entrants),
+            unsolved: comparison::unsolved(&methods, &sheets, &stand_in),
             methods,
-            pilot,
+            pilots,
             sheets,
         })
     }
 
-    fn command(&self, entrants: &[Entrant], equal: Option<Unit>) -> String {
-        let ArenaRequest { model, limit, seed, repeats, pilot, replay, edits, .. } = self.wish;
-        let mut words = vec!["polity compare".to_owned()];
-        let sized = |entrant: &Entrant| entrant.sized && !entrant.label.contains('@');
-        words.extend(entrants.iter().map(|entrant| match sized(entrant) {
-            true => format!("{}@{}", entrant.label, entrant.members),
-            false => entrant.label.clone(),
-        }));
-        words.push(format!("--task {} --model {model} --seed {seed}", self.task.path().display()));
-        words.extend(limit.map(|limit| format!("--limit {limit}")));
-        words.extend((*repeats > 1).then(|| format!("--repeats {repeats}")));
-        words.extend(equal.map(|unit| format!("--equal {}", unit.flag())));
-        words.extend(pilot.map(|pilot| format!("--pilot {pilot}")));
-        words.extend(replay.then(|| "--replay".to_owned()));
-        words.extend(edits.iter().map(|(path, value)| format!("-P '{path}={}'", value.to_json())));
-        words.join(" ")
+    /// Whether the replies of a model may be those of the mock server: it is asked over a wire.
+    fn stands_in(&self, model: &str) -> bool {
+        self.engine.providers.for_model(model).is_ok_and(|provider| !provider.simulated())
     }
 
-    /// Measures what methods use, and gives each method without a requested size the size whose use comes closest to the most expensive
-    /// method's.
-    fn pilot(&mut self, entrants: &mut [Entrant], unit: Unit, count: u32, out: &Path) -> Result<Pilot, Halt> {
+    /// The folder of the runs of a task with a model, in `part` of the comparison.
+    fn folder_of(&self, part: &str, square: Square<'_>) -> PathBuf {
+        self.out.join(part).join(folder_name(square.model)).join(square.task.folder())
+    }
+
+    /// Measures what methods use, and gives each method without a requested size the size whose use comes closest to the allowance: the
+    /// stated one, else the most expensive method's.
+    fn pilot(
+        &mut self,
+        entrants: &mut [Entrant],
+        allowance: Allowance,
+        square: Square<'_>,
+        place: &str,
+        witness: &mut dyn ArenaObserver,
+    ) -> Result<Pilot, Halt> {
+        let (unit, count) = (allowance.unit, square.task.count(self.wish.limit)?);
         let items = self.wish.pilot.unwrap_or((count / 10).max(LEAST_PILOT)).min(count);
-        let (mut trials, mut spent) = (Vec::new(), Spent::default());
+        let (task, model) = (square.task.name(), square.model.to_owned());
+        let (trials, spent) = (Vec::new(), Spent::default());
+        let mut pilot = Pilot { task, model, unit, items, allowance: 0.0, set_by: None, trials, spent };
         let mut used = Vec::new();
         for entrant in entrants.iter() {
-            used.push(self.measure(entrant, unit, items, out, &mut trials, &mut spent)?.unwrap_or_default());
+            used.push(self.measure(entrant, square, place, &mut pilot, witness)?.unwrap_or_default());
         }
         let most = used.iter().copied().enumerate().reduce(|most, other| if other.1 > most.1 { other } else { most });
-        let (setter, allowance) = most.unwrap_or_default();
-        let set_by = entrants[setter].label.clone();
-        if allowance <= 0.0 {
+        let (setter, dearest) = most.unwrap_or_default();
+        if dearest <= 0.0 {
             let why = format!("no method uses any {}, so budgets cannot be made equal in them", unit.word());
             return Err(DriveError::Input(why).into());
         }
+        if allowance.per_item.is_none() {
+            pilot.set_by = entrants.get(setter).map(|entrant| entrant.label.clone());
+        }
+        pilot.allowance = allowance.per_item.unwrap_or(dearest);
         for (entrant, used) in entrants.iter_mut().zip(used) {
             let usual = self.engine.registry.facts(entrant.method).map_or(1, |facts| facts.usual.members);
             // The size of a one-member method cannot change.
             if entrant.sized || usual < 2 || used <= 0.0 {
                 continue;
             }
-            let size = equal::fit((entrant.members, used), allowance, |members| {
+            let size = equal::fit((entrant.members, used), pilot.allowance, |members| {
                 let other = Entrant { members, ..entrant.clone() };
-                self.measure(&other, unit, items, out, &mut trials, &mut spent)
+                self.measure(&other, square, place, &mut pilot, witness)
             })?;
             entrant.members = size;
         }
-        Ok(Pilot { unit, items, allowance, set_by, trials, spent })
+        Ok(pilot)
     }
 
     /// Returns a team's use per item of the pilot, or `None` if the method does not accept this size.
     fn measure(
         &mut self,
         entrant: &Entrant,
-        unit: Unit,
-        items: u32,
-        out: &Path,
-        trials: &mut Vec<Trial>,
-        spent: &mut Spent,
+        square: Square<'_>,
+        place: &str,
+        pilot: &mut Pilot,
+        witness: &mut dyn ArenaObserver,
     ) -> Result<Option<f64>, Halt> {
-        let run = out.join("pilot").join(entrant.slug());
-        let prepared = self.task.scenario(entrant, self.wish, items, self.wish.seed, &run)?;
+        let run = self.folder_of(PILOT, square).join(entrant.slug());
+        let items = pilot.items;
+        let prepared = self.scenario(entrant, square, items, self.wish.seed, &run)?;
         if self.engine.validate(&prepared, Extent::Whole).is_err() {
             return Ok(None);
         }
-        let what = format!("pilot: {}, {} members, {items} items", entrant.label, entrant.members);
-        let (sheet, _) = self.run(&what, entrant, &prepared, &run)?;
+        let what = format!("pilot: {}, {} members, {items} items{place}", entrant.label, entrant.members);
+        let (sheet, _) = self.run(&what, entrant, &prepared, &run, witness)?;
         let mut own = Spent::default();
         sheet.rows.iter().for_each(|row| own.add(&row.spent));
-        let per_item = unit.of(&own) / f64::from(items);
-        let (method, run) = (entrant.label.clone(), run.display().to_string());
-        trials.push(Trial { method, members: entrant.members, per_item, run, digest: sheet.digest });
-        spent.add(&own);
+        let Some(used) = pilot.unit.of(&own) else {
+            let why = format!("{}: its dollars are not known, so budgets cannot be made equal in them", entrant.label);
+            return Err(DriveError::Model(why).into());
+        };
+        let per_item = used / f64::from(items);
+        let (method, run) = (entrant.label.clone(), self.below(&run));
+        pilot.trials.push(Trial { method, members: entrant.members, per_item, run, digest: sheet.digest });
+        pilot.spent.add(&own);
         Ok(Some(per_item))
     }
 
+    /// A run's folder from that of the comparison.
+    fn below(&self, run: &Path) -> String {
+        let below = run.strip_prefix(&self.out).unwrap_or(run);
+        below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    }
+
+    /// Makes the runs of a method on a task with a model, and sums them up.
     fn score(
         &mut self,
         entrant: &Entrant,
-        count: u32,
+        square: Square<'_>,
         folder: &dyn Fn(u64) -> PathBuf,
+        place: &str,
+        witness: &mut dyn ArenaObserver,
     ) -> Result<(Score, Vec<Sheet>), Halt> {
+        let count = square.task.count(self.wish.limit)?;
         let (mut sheets, mut runs, mut simulated) = (Vec::new(), Vec::new(), false);
         for repeat in 0..u64::from(self.wish.repeats) {
             let seed = self.wish.seed + repeat;
             let run = folder(seed);
-            let prepared = self.task.scenario(entrant, self.wish, count, seed, &run)?;
-            let what = format!("{}, {} members, {count} items, seed {seed}", entrant.label, entrant.members);
-            let (sheet, summary) = self.run(&what, entrant, &prepared, &run)?;
+            let prepared = self.scenario(entrant, square, count, seed, &run)?;
+            let what = format!("{}, {} members, {count} items{place}, seed {seed}", entrant.label, entrant.members);
+            let (sheet, summary) = self.run(&what, entrant, &prepared, &run, witness)?;
             simulated |= summary.simulated;
-            if self.wish.replay {
-                self.replay(&what, &run)?;
+            if self.wish.replay && self.work == Work::Run {
+                self.replay(&what, &run, witness)?;
             }
             sheets.push(sheet);
-            runs.push(run.display().to_string());
+            runs.push(self.below(&run));
         }
-        let mut score = Score::of(entrant, &sheets, runs, simulated);
+        let place = (square.task.name(), square.model);
+        let mut score = Score::of(entrant, (&place.0, place.1), &sheets, runs, simulated);
+        // Runs that are only read were replayed before the comparison ended.
         score.replayed = self.wish.replay.then_some(RunStatus::Same);
         Ok((score, sheets))
     }
 
     /// Recomputes a finished run from its journal: every request that it makes again and every digest must be those recorded.
-    fn replay(&mut self, what: &str, run: &Path) -> Result<(), Halt> {
+    fn replay(&mut self, what: &str, run: &Path, witness: &mut dyn ArenaObserver) -> Result<(), Halt> {
         let engine = self.engine;
-        let replayed = self.witness.see(&format!("replay: {what}"), &mut |watch| engine.replay(run, watch))?;
+        let replayed = witness.see(&format!("replay: {what}"), &mut |watch| engine.replay(run, watch))?;
         match replayed.first_difference.flatten() {
             None => Ok(()),
             Some(round) => {
@@ -354,6 +484,7 @@ impl<'a> Arena<'a> {
         entrant: &Entrant,
         prepared: &Prepared,
         out: &Path,
+        witness: &mut dyn ArenaObserver,
     ) -> Result<(Sheet, Summary), Halt> {
         let disk = self.engine.disk.clone();
         let path = out.join("manifest.json");
@@ -365,41 +496,84 @@ impl<'a> Arena<'a> {
                 return Err(DriveError::Input(message).into());
             }
         }
-        let engine = Engine { budget: self.left(), ..self.engine.clone() };
-        let summary = self.witness.see(what, &mut |watch| match begun {
-            true => engine.resume(out, watch),
-            false => engine.run(prepared, out, watch),
-        });
+        let mut engine = Engine { budget: self.left(), ..self.engine.clone() };
+        engine.outside.batch = engine.outside.batch.or(self.wish.batch);
+        let summary = match self.work {
+            Work::Read if begun => engine.summed_up(out),
+            Work::Read => return Err(unended(&self.out, out).into()),
+            Work::Run => witness.see(what, &mut |watch| match begun {
+                true => engine.resume(out, watch),
+                false => engine.run(prepared, out, watch),
+            }),
+        };
         let summary = summary.map_err(|error| named(entrant, error))?;
-        let totals = &summary.totals;
-        self.paid.0 += totals.calls;
-        self.paid.1 += totals.tokens_in + totals.tokens_out;
-        self.paid.2 += totals.cost_usd;
+        self.pay(&summary.totals);
         if summary.status != RunStatus::Done {
             return Err(Halt::Stopped(Box::new(summary)));
         }
         let run = results::of_run(disk.as_ref(), out)?;
-        self.witness.ended(&run)?;
+        witness.ended(&run)?;
         let results::Run { manifest, tables, .. } = run;
         let path = out.join(SCENARIO);
         write_atomically(disk.as_ref(), &path, scenario_beside(&manifest)?.as_bytes())
             .map_err(DriveError::disk(&path))?;
         let quantities = self.engine.registry.facts(entrant.method).map_or(&[][..], |facts| facts.quantities);
-        Ok((Sheet::read(&tables, &summary.digest, &manifest.scenario, quantities)?, summary))
+        let priced = |model: &str| self.engine.knows_price(&manifest, model);
+        Ok((Sheet::read(&tables, &summary.digest, &manifest, quantities, &priced)?, summary))
+    }
+
+    fn pay(&mut self, totals: &Totals) {
+        let paid = &mut self.paid;
+        paid.calls += totals.calls;
+        paid.requests += totals.requests;
+        paid.tools += totals.tools;
+        paid.tokens_in += totals.tokens_in;
+        paid.tokens_out += totals.tokens_out;
+        paid.cost_usd += totals.cost_usd;
     }
 
     /// Returns the remaining budget of the next run: the requested one, less the use of all earlier runs in this folder.
     fn left(&self) -> Budget {
-        let Budget { cost_usd, tokens, calls, seconds, .. } = self.wish.budget;
+        let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds, .. } = self.wish.budget;
+        let rest = |limit: Option<u64>, used: u64| limit.map(|most| most.saturating_sub(used));
         Budget {
-            cost_usd: cost_usd.map(|most| (most - self.paid.2).max(0.0)),
-            tokens: tokens.map(|most| most.saturating_sub(self.paid.1)),
+            cost_usd: cost_usd.map(|most| (most - self.paid.cost_usd).max(0.0)),
+            tokens: rest(tokens, self.paid.tokens_in + self.paid.tokens_out),
             // A run that reached its hard limit continues only with another one. If none is requested any more, set it out of reach.
-            calls: Some(calls.map_or(u64::MAX, |most| most.saturating_sub(self.paid.0))),
+            calls: Some(calls.map_or(u64::MAX, |most| most.saturating_sub(self.paid.calls))),
+            requests: rest(requests, self.paid.requests),
+            tool_calls: rest(tool_calls, self.paid.tools),
             seconds: seconds.map(|most| (most - self.began.elapsed().as_secs_f64()).max(0.0)),
             ..Budget::default()
         }
     }
+}
+
+/// Refuses names that occur twice, or whose folders would.
+fn differ(names: impl Iterator<Item = (String, String)>, flag: &str) -> Result<(), DriveError> {
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for (name, folder) in names {
+        if let Some((other, _)) = seen.iter().find(|seen| seen.1 == folder) {
+            return Err(DriveError::Input(match *other == name {
+                true => format!("{flag} {name} is given twice"),
+                false => format!(
+                    "{flag} {other} and {flag} {name} would have the same folder, `{folder}`; rename one of the two"
+                ),
+            }));
+        }
+        seen.push((name, folder));
+    }
+    Ok(())
+}
+
+/// The error of a comparison that is to be read before it has ended.
+fn unended(dir: &Path, run: &Path) -> DriveError {
+    DriveError::Folder(format!(
+        "the comparison in {} has not ended ({} is not complete); `polity resume {}` continues it",
+        dir.display(),
+        run.strip_prefix(dir).unwrap_or(run).display(),
+        dir.display()
+    ))
 }
 
 /// Adds the method's name to an error that names no place.

@@ -1,19 +1,20 @@
 //! The results of an evaluation run: its items, and the use of calls, tokens and money by member and purpose. A fold of the run's tables.
 
+use polity_driver::run::Manifest;
 use polity_kernel::ask::TargetKind;
 use polity_kernel::items::SCORING;
 use polity_kernel::method::Quantity;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader, TableError};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The purpose that is not coordination: `calls.purpose` of a question to solve the item.
 pub const SOLVE: &str = "solve";
 
 /// Use of models. Every answer counts as if it had been requested, also when it was shared with another question: a method's use does not
 /// depend on who asked first. Questions denied by a budget, program runs, and questions to a scoring model are not calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spent {
     /// Answers of models.
     pub calls: u64,
@@ -21,8 +22,14 @@ pub struct Spent {
     pub tokens_in: u64,
     /// Tokens of their replies.
     pub tokens_out: u64,
-    /// US dollars.
-    pub cost_usd: f64,
+    /// US dollars; `None` if the price of a model is not known.
+    pub cost_usd: Option<f64>,
+}
+
+impl Default for Spent {
+    fn default() -> Self {
+        Spent { calls: 0, tokens_in: 0, tokens_out: 0, cost_usd: Some(0.0) }
+    }
 }
 
 impl Spent {
@@ -37,7 +44,7 @@ impl Spent {
         self.calls += other.calls;
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
-        self.cost_usd += other.cost_usd;
+        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(own, other)| own + other);
     }
 }
 
@@ -111,13 +118,14 @@ impl Columns {
 }
 
 impl Sheet {
-    /// Reads the tables of an ended run with this digest. `scenario`: the manifest's scenario, for the roles of the team. `quantities`:
-    /// the quantities that its method measures.
+    /// Reads the tables of an ended run with this digest. The manifest has the roles of the team. `quantities`: the quantities that its
+    /// method measures. `priced`: whether the price of a model is known.
     pub fn read(
         tables: &Reader<'_>,
         digest: &str,
-        scenario: &serde_json::Value,
+        manifest: &Manifest,
         quantities: &'static [Quantity],
+        priced: &dyn Fn(&str) -> bool,
     ) -> Result<Sheet, DriveError> {
         let columns = ["item", "question", "answer", "extracted", "gold", "correct", "note", "rounds"];
         let columns: Vec<&str> = columns.into_iter().chain(quantities.iter().map(|quantity| quantity.name)).collect();
@@ -161,18 +169,25 @@ impl Sheet {
         let (tokens_in, tokens_out) = (calls.numbers("tokens_in"), calls.numbers("tokens_out"));
         let (models, outcomes) = (calls.texts("model"), calls.texts("outcome"));
         let is = |column: &[Option<String>], i: usize, word: &str| column[i].as_deref() == Some(word);
+        let names: BTreeSet<&String> = models.iter().flatten().collect();
+        let priced: BTreeSet<&String> = names.into_iter().filter(|model| priced(model)).collect();
         for (i, purpose) in calls.texts("purpose").into_iter().enumerate() {
             let tool = models[i].as_deref().is_some_and(|model| TargetKind::of(model) == TargetKind::Tool);
             if tool || is(&outcomes, i, "denied") {
                 continue;
             }
-            let spent =
-                Spent { calls: 1, tokens_in: tokens_in[i] as u64, tokens_out: tokens_out[i] as u64, cost_usd: cost[i] };
+            let is_known = cost[i] > 0.0 || models[i].as_ref().is_some_and(|model| priced.contains(model));
+            let spent = Spent {
+                calls: 1,
+                tokens_in: tokens_in[i] as u64,
+                tokens_out: tokens_out[i] as u64,
+                cost_usd: is_known.then_some(cost[i]),
+            };
             if purpose.as_deref() == Some(SCORING) {
                 scoring.add(&spent);
                 continue;
             }
-            let who = who(scenario, agent[i] as usize);
+            let who = who(&manifest.scenario, agent[i] as usize);
             ledger.entry((who, purpose.unwrap_or_default())).or_default().add(&spent);
             if let Ok(at) = rows.binary_search_by_key(&(item[i] as u32), |row| row.item) {
                 rows[at].spent.add(&spent);

@@ -1,6 +1,6 @@
 //! A comparison as rows of text, for the terminal, documents and the report.
 
-use super::{Comparison, Score};
+use super::{Comparison, Despite, LEVEL, Overall, Pilot, Score, Spent};
 use std::collections::BTreeSet;
 
 /// Columns and rows of text.
@@ -15,10 +15,6 @@ pub struct Grid {
 impl Grid {
     fn new<const N: usize>(columns: [&str; N]) -> Grid {
         Grid { columns: columns.map(str::to_owned).to_vec(), rows: Vec::new() }
-    }
-
-    fn add<const N: usize>(&mut self, row: [String; N]) {
-        self.rows.push(row.to_vec());
     }
 }
 
@@ -40,23 +36,75 @@ fn chance(p: f64) -> String {
 /// With more methods than this the table has no columns of single methods; `methods.jsonl` has them.
 const MANY: usize = 8;
 
-/// The most accurate first; of equally accurate ones, that with fewer tokens.
-fn ranked(scores: &[Score]) -> Vec<&Score> {
+/// What stands where dollars are not known.
+pub const UNKNOWN: &str = "not known";
+
+/// Formats dollars.
+#[must_use]
+pub fn dollars(usd: Option<f64>) -> String {
+    usd.map_or(UNKNOWN.into(), |usd| format!("{usd:.4}"))
+}
+
+/// Places in the table of methods: task by task, the most accurate first; of equally accurate ones, that with fewer tokens.
+pub(super) fn ranked(scores: &[Score]) -> Vec<&Score> {
+    let order = names(scores, |score| &score.task);
+    let task = |score: &Score| order.iter().position(|task| *task == score.task);
     let mut ranked: Vec<&Score> = scores.iter().collect();
     let accuracy = |score: &Score| score.accuracy.unwrap_or(-1.0);
-    ranked.sort_by(|a, b| accuracy(b).total_cmp(&accuracy(a)).then(a.spent.tokens().cmp(&b.spent.tokens())));
+    ranked.sort_by(|a, b| {
+        let better = || accuracy(b).total_cmp(&accuracy(a)).then(a.spent.tokens().cmp(&b.spent.tokens()));
+        task(a).cmp(&task(b)).then_with(better)
+    });
     ranked
 }
 
-/// One row per method, the most accurate first. Use is per item and repeat.
+/// Different names in order of their first place.
+fn names<'a, T>(rows: &'a [T], of: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for row in rows {
+        if !names.contains(&of(row)) {
+            names.push(of(row));
+        }
+    }
+    names
+}
+
+/// The columns that tell rows apart besides the method: the task and the model, where there are several.
+struct Places {
+    task: bool,
+    model: bool,
+}
+
+impl Places {
+    fn of(scores: &[Score]) -> Places {
+        let several = |of: fn(&Score) -> &str| names(scores, of).len() > 1;
+        Places { task: several(|score| &score.task), model: several(|score| &score.model) }
+    }
+
+    /// Puts the columns before those of a grid.
+    fn columns(&self, grid: &mut Grid) {
+        let before = [(self.task, "task"), (self.model, "model")].into_iter().filter(|(is, _)| *is);
+        grid.columns.splice(0..0, before.map(|(_, name)| name.to_owned()));
+    }
+
+    /// Puts the cells before those of a row.
+    fn cells(&self, task: &str, model: &str, row: &mut Vec<String>) {
+        let before = [(self.task, task), (self.model, model)].into_iter().filter(|(is, _)| *is);
+        row.splice(0..0, before.map(|(_, name)| name.to_owned()));
+    }
+}
+
+/// One row per method, task and model: task by task, the most accurate first. Use is per item and repeat.
 #[must_use]
 pub fn methods(scores: &[Score]) -> Grid {
+    let places = Places::of(scores);
     let scores = ranked(scores);
     let columns = ["method", "members", "accuracy", "low", "high", "calls/item", "tokens/item", "USD", "coordination"];
     let mut grid = Grid::new(columns);
+    places.columns(&mut grid);
     for score in &scores {
-        let tries = (score.items * score.runs.len()).max(1) as f64;
-        grid.add([
+        let tries = score.tries();
+        let mut row = vec![
             score.method.clone(),
             score.members.to_string(),
             share(score.accuracy),
@@ -64,9 +112,11 @@ pub fn methods(scores: &[Score]) -> Grid {
             share(score.high),
             format!("{:.2}", score.spent.calls as f64 / tries),
             format!("{:.0}", score.spent.tokens() as f64 / tries),
-            format!("{:.4}", score.spent.cost_usd),
+            dollars(score.spent.cost_usd),
             format!("{:.2}", score.coordination),
-        ]);
+        ];
+        places.cells(&score.task, &score.model, &mut row);
+        grid.rows.push(row);
     }
     let mut more = |name: String, cell: &dyn Fn(&Score) -> String| {
         grid.columns.push(name);
@@ -98,14 +148,17 @@ pub fn methods(scores: &[Score]) -> Grid {
     grid
 }
 
-/// One row per pair of methods.
+/// One row per pair.
 #[must_use]
 pub fn duels(comparison: &Comparison) -> Grid {
     let mut grid =
         Grid::new(["pair", "difference", "low", "high", "only first", "only second", "p", "p (Holm)", "verdict"]);
+    let of_models = comparison.compared.iter().any(|duel| duel.model.is_none());
+    let places = Places { task: comparison.tasks.len() > 1, model: comparison.models.len() > 1 && !of_models };
+    places.columns(&mut grid);
     for duel in &comparison.compared {
-        grid.add([
-            format!("{} - {}", duel.a, duel.b),
+        let mut row = vec![
+            duel.pair(),
             signed(duel.difference),
             signed(duel.low),
             signed(duel.high),
@@ -113,8 +166,28 @@ pub fn duels(comparison: &Comparison) -> Grid {
             duel.b_only.to_string(),
             chance(duel.p),
             chance(duel.p_holm),
-            duel.verdict.into(),
-        ]);
+            duel.words(),
+        ];
+        places.cells(&duel.task, duel.model.as_deref().unwrap_or_default(), &mut row);
+        grid.rows.push(row);
+    }
+    grid
+}
+
+/// One row per mean over the tasks.
+#[must_use]
+pub fn overall(comparison: &Comparison) -> Grid {
+    let mut grid = Grid::new(["method", "mean", "low", "high"]);
+    let places = Places { task: false, model: comparison.models.len() > 1 };
+    places.columns(&mut grid);
+    let accuracy = |overall: &&Overall| overall.mean.unwrap_or(-1.0);
+    let mut means: Vec<&Overall> = comparison.overall.iter().filter(|overall| !overall.difference).collect();
+    means.sort_by(|a, b| accuracy(b).total_cmp(&accuracy(a)));
+    for overall in means.into_iter().chain(comparison.overall.iter().filter(|overall| overall.difference)) {
+        let shown = |x| if overall.difference { signed(x) } else { share(x) };
+        let mut row = vec![overall.method.clone(), shown(overall.mean), shown(overall.low), shown(overall.high)];
+        places.cells("", overall.model.as_deref().unwrap_or_default(), &mut row);
+        grid.rows.push(row);
     }
     grid
 }
@@ -123,19 +196,23 @@ pub fn duels(comparison: &Comparison) -> Grid {
 #[must_use]
 pub fn ledger(scores: &[Score]) -> Grid {
     let mut grid = Grid::new(["method", "who", "for", "calls", "tokens in", "tokens out", "USD", "share"]);
+    let places = Places::of(scores);
+    places.columns(&mut grid);
     for score in scores {
         let all = score.spent.tokens().max(1) as f64;
         for entry in &score.ledger {
-            grid.add([
+            let mut row = vec![
                 score.method.clone(),
                 entry.who.clone(),
                 entry.purpose.clone(),
                 entry.spent.calls.to_string(),
                 entry.spent.tokens_in.to_string(),
                 entry.spent.tokens_out.to_string(),
-                format!("{:.4}", entry.spent.cost_usd),
+                dollars(entry.spent.cost_usd),
                 format!("{:.2}", entry.spent.tokens() as f64 / all),
-            ]);
+            ];
+            places.cells(&score.task, &score.model, &mut row);
+            grid.rows.push(row);
         }
     }
     grid
@@ -145,16 +222,85 @@ pub fn ledger(scores: &[Score]) -> Grid {
 #[must_use]
 pub fn pilot(comparison: &Comparison) -> Grid {
     let mut grid = Grid::new(["method", "members", "use per item", "of allowance"]);
-    if let Some(pilot) = &comparison.pilot {
+    let places = Places { task: comparison.tasks.len() > 1, model: comparison.models.len() > 1 };
+    places.columns(&mut grid);
+    for pilot in &comparison.pilots {
         for trial in &pilot.trials {
-            let amount =
-                if trial.per_item < 1.0 { format!("{:.6}", trial.per_item) } else { format!("{:.1}", trial.per_item) };
             let part = format!("{:.2}", trial.per_item / pilot.allowance);
-            grid.add([trial.method.clone(), trial.members.to_string(), amount, part]);
+            let mut row = vec![trial.method.clone(), trial.members.to_string(), amount(trial.per_item), part];
+            places.cells(&pilot.task, &pilot.model, &mut row);
+            grid.rows.push(row);
         }
     }
     grid
 }
+
+/// Formats a use per item: dollars have more digits.
+fn amount(per_item: f64) -> String {
+    if per_item < 1.0 { format!("{per_item:.6}") } else { format!("{per_item:.1}") }
+}
+
+/// What the allowances are and what the pilots took, one sentence each.
+#[must_use]
+pub fn allowances(comparison: &Comparison) -> Vec<String> {
+    let of = |pilot: &Pilot| {
+        let mut place = String::new();
+        if comparison.tasks.len() > 1 {
+            place.push_str(&format!(" on {}", pilot.task));
+        }
+        if comparison.models.len() > 1 {
+            place.push_str(&format!(" with {}", pilot.model));
+        }
+        let (unit, allowance, items) = (pilot.unit.word(), pilot.allowance, pilot.items);
+        match &pilot.set_by {
+            Some(method) => format!(
+                "equal {unit}{place}: {allowance:.6} per item, which is what {method} uses on the first {items} items"
+            ),
+            None => format!(
+                "equal {unit}{place}: {allowance:.6} per item, as asked for, measured on the first {items} items"
+            ),
+        }
+    };
+    let mut lines: Vec<String> = comparison.pilots.iter().map(of).collect();
+    let mut spent = Spent::default();
+    comparison.pilots.iter().for_each(|pilot| spent.add(&pilot.spent));
+    if !lines.is_empty() {
+        let pilots = if lines.len() == 1 { "pilot" } else { "pilots" };
+        lines.push(format!("the {pilots} took {}, which do not count as use of the methods", used(&spent)));
+    }
+    lines
+}
+
+/// Formats a use in words.
+#[must_use]
+pub fn used(spent: &Spent) -> String {
+    let dollars = match spent.cost_usd {
+        Some(usd) => format!("{usd:.4} USD"),
+        None => "dollars that are not known".into(),
+    };
+    format!("{} calls, {} tokens and {dollars}", spent.calls, spent.tokens())
+}
+
+/// Explains verdicts that seem to contradict their intervals, if there are any.
+#[must_use]
+pub fn despite(comparison: &Comparison) -> Vec<String> {
+    let has = |why| comparison.compared.iter().any(|duel| duel.despite == Some(why));
+    let tests = comparison.compared.len();
+    let holm = format!(
+        "(Holm): the interval excludes 0, and alone the pair would be told apart (p below {LEVEL}); but of {tests} tests some fall \
+         below that by chance, and after Holm's correction this one does not"
+    );
+    let test = format!(
+        "(exact test): the interval excludes 0, but it is approximate where few items differ; p of the exact test is not below \
+         {LEVEL}"
+    );
+    let lines = [(Despite::Holm, holm), (Despite::Test, test)];
+    lines.into_iter().filter(|(why, _)| has(*why)).map(|(_, line)| line).collect()
+}
+
+/// Explains means over tasks, if there are any.
+pub const OVERALL: &str = "Means over the tasks, each with the same weight; the interval is over the items of each task, and the \
+    tasks count as given.";
 
 /// Explanation of the ledger's terms.
 pub const COORDINATION: &str = "Coordination is everything that is spent on work other than solving the item: all \

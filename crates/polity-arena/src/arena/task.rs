@@ -1,7 +1,7 @@
 //! The task: a file of items, and the scenario in which a method works on them.
 
 use super::Entrant;
-use super::request::ArenaRequest;
+use super::entrant::folder_name;
 use polity_driver::run::{Manifest, Prepared, prepare};
 use polity_kernel::items::Shape;
 use polity_kernel::population::Table;
@@ -61,6 +61,11 @@ impl Task {
         self.path.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned())
     }
 
+    /// The name of the folder of its runs.
+    pub(super) fn folder(&self) -> String {
+        folder_name(&self.name())
+    }
+
     /// Describes the file.
     #[must_use]
     pub fn words(&self) -> String {
@@ -93,23 +98,25 @@ impl Task {
         }
     }
 
-    /// Returns the scenario in which a method works on the first `count` items, ready to run in `out`.
+    /// Returns the scenario in which a method works on the first `count` items, ready to run in `out`. The method's own parameters come
+    /// after `edits`, which are those of all methods.
     ///
     /// Errors: those of scenarios; [`DriveError::Input`] for items without right answers.
     pub fn scenario(
         &self,
         entrant: &Entrant,
-        wish: &ArenaRequest,
-        count: u32,
-        seed: u64,
+        model: &str,
+        edits: &[(String, Node)],
+        (count, seed): (u32, u64),
         out: &Path,
     ) -> Result<Prepared, DriveError> {
         let mut items = json!({ "file": self.file, "shape": self.shape_word(), "count": count });
         self.columns.iter().for_each(|column| items[*column] = (*column).into());
-        let tree = scenario_on(entrant, wish, &self.name(), items, seed)?;
+        let tree = scenario_on(entrant, model, edits, &self.name(), items, seed)?;
         let source = out.join(SCENARIO).display().to_string();
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut prepared = prepare(tree, &source, folder, "eval", wish.edits.clone())?;
+        let edits = edits.iter().chain(&entrant.set).cloned().collect();
+        let mut prepared = prepare(tree, &source, folder, "eval", edits)?;
         // They are part of the scenario stored with the run.
         prepared.edits.clear();
         let read = Scenario::read(&prepared.tree)?;
@@ -124,10 +131,11 @@ impl Task {
     }
 }
 
-/// Returns the scenario in which a method works on these items. `task` names them.
+/// Returns the scenario in which a method works on these items, before the changes `edits`. `task` names the items.
 pub(crate) fn scenario_on(
     entrant: &Entrant,
-    wish: &ArenaRequest,
+    model: &str,
+    edits: &[(String, Node)],
     task: &str,
     items: serde_json::Value,
     seed: u64,
@@ -138,14 +146,14 @@ pub(crate) fn scenario_on(
         "seed": seed,
         "rounds": entrant.rounds,
         "agents": entrant.members,
-        "model": wish.model,
+        "model": model,
         "method": { "kind": entrant.method },
         "items": items,
     });
     let mut tree = Node::from_json(&tree);
     // A listed team states its own size.
     if !entrant.sized
-        && let Some((_, Node { value: Value::List(team), .. })) = wish.edits.iter().find(|(path, _)| path == "team")
+        && let Some((_, Node { value: Value::List(team), .. })) = edits.iter().find(|(path, _)| path == "team")
     {
         tree.edit("agents", Node::built(Value::Int(team.len() as i64)))?;
     }

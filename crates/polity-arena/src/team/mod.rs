@@ -5,12 +5,12 @@
 
 mod purse;
 
-use crate::arena::{ArenaRequest, Entrant, Sheet, Spent, scenario_on};
+use crate::arena::{Entrant, Sheet, Spent, scenario_on};
 use polity_driver::drive::Unwatched;
 use polity_driver::results;
 use polity_driver::run::{Engine, Extent, Prepared, RunStatus, claim_shared, prepare_with_file};
 use polity_kernel::ask::Settings;
-use polity_kernel::scenario::Scenario;
+use polity_kernel::scenario::{Budget, Scenario};
 use polity_kernel::tree::{Node, Value};
 use polity_store::DriveError;
 use purse::{Purse, Stage};
@@ -24,6 +24,19 @@ const FILE: &str = "question.jsonl";
 const PREFIX: &str = "chatcmpl-";
 /// A question with which a team is checked before anybody asks one.
 const SAMPLE: &str = "How many legs do three spiders have?";
+
+/// How a team works.
+#[derive(Clone, Debug)]
+pub struct TeamRequest {
+    /// `provider/model` of all members.
+    pub model: String,
+    /// Seed of runs whose question names none.
+    pub seed: u64,
+    /// Changes of the scenario.
+    pub edits: Vec<(String, Node)>,
+    /// The budget of all runs together.
+    pub budget: Budget,
+}
 
 /// A question to a team.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +87,7 @@ impl From<DriveError> for Unanswered {
 pub struct Team<'a> {
     engine: &'a Engine<'a>,
     entrant: Entrant,
-    wish: ArenaRequest,
+    wish: TeamRequest,
     folder: PathBuf,
     purse: Purse,
     /// The number of the next run.
@@ -90,7 +103,7 @@ impl<'a> Team<'a> {
     pub fn open(
         engine: &'a Engine<'a>,
         entrant: Entrant,
-        wish: ArenaRequest,
+        wish: TeamRequest,
         folder: &Path,
     ) -> Result<Self, DriveError> {
         if wish.edits.iter().any(|(path, _)| path == "budget" || path.starts_with("budget.")) {
@@ -142,7 +155,8 @@ impl<'a> Team<'a> {
         }
         let disk = self.engine.disk.as_ref();
         let results = results::of_run(disk, &run)?;
-        let sheet = Sheet::read(&results.tables, &summary.digest, &results.manifest.scenario, &[])?;
+        let priced = |model: &str| self.engine.knows_price(&results.manifest, model);
+        let sheet = Sheet::read(&results.tables, &summary.digest, &results.manifest, &[], &priced)?;
         let row = sheet.rows.into_iter().next();
         let Some((text, spent)) = row.and_then(|row| Some((row.answer?, row.spent))) else {
             return Err(Unanswered::Silent(run));
@@ -170,7 +184,8 @@ impl<'a> Team<'a> {
         let settings = [("settings.temperature", temperature), ("settings.top_p", top_p)];
         let set = settings.into_iter().filter_map(|(path, value)| Some((path, value?)));
         edits.extend(set.map(|(path, value)| (path.to_owned(), Node::built(Value::Float(value)))));
-        let tree = scenario_on(&self.entrant, &self.wish, "a question", items, seed)?;
+        let tree = scenario_on(&self.entrant, &self.wish.model, &self.wish.edits, "a question", items, seed)?;
+        edits.extend(self.entrant.set.iter().cloned());
         let line = format!("{}\n", json!({ "question": query.text }));
         let mut prepared =
             prepare_with_file(tree, "a question", Path::new("."), "question", edits, (FILE, line.as_bytes()))?;

@@ -1,8 +1,8 @@
 //! Groups of flags that several commands share.
 
-use super::Equal;
 use crate::numbers::{address, connections, decimal, few, port, positive, seed, whole};
 use clap::{Args as ClapArgs, ValueEnum};
+use polity_arena::arena::Allowance;
 use polity_driver::source::Schedule;
 use polity_kernel::scenario::Span;
 use std::net::{IpAddr, SocketAddr};
@@ -34,18 +34,38 @@ pub struct Common {
     pub no_report: bool,
 }
 
+/// What each method may use per item, if budgets are made equal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Equal(pub Option<Allowance>);
+
+impl Equal {
+    fn read(text: &str) -> Result<Equal, String> {
+        match text {
+            "none" => Ok(Equal(None)),
+            text => Allowance::read(text).map(|allowance| Equal(Some(allowance))),
+        }
+    }
+}
+
 /// How methods are compared.
-#[derive(Clone, Copy, Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub struct Comparing {
-    /// Give all methods the budget of the most expensive one. Methods named without a team size get the size that comes closest to
-    /// it, measured in a pilot on a tenth of the items.
-    #[arg(long, value_enum, default_value = "none", requires = "task")]
+    /// File with the items that the methods work on; may be given several times.
+    #[arg(long = "task", value_name = "FILE")]
+    pub tasks: Vec<PathBuf>,
+    /// Model of all team members; may be given several times.
+    #[arg(long = "model", value_name = "PROVIDER/MODEL", env = "POLITY_MODEL")]
+    pub models: Vec<String>,
+    /// Give all methods the same budget per item: that of the most expensive one (tokens, calls or usd), or a stated amount (tokens=3000,
+    /// calls=12, usd=0.01). Methods named without a team size get the size that comes closest to it, measured in a pilot on a tenth of
+    /// the items. `none`: each method has its usual team.
+    #[arg(long, value_name = "UNIT[=AMOUNT]", default_value = "none", value_parser = Equal::read, requires = "tasks")]
     pub equal: Equal,
     /// Number of items in that pilot (default: a tenth, but at least five). Methods that stop early need more.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub pilot: Option<u32>,
     /// Recompute each run from its journal before it counts: every request to a model and every digest must be those recorded.
-    #[arg(long, requires = "task")]
+    #[arg(long, requires = "tasks")]
     pub replay: bool,
 }
 
@@ -63,6 +83,16 @@ pub struct Trying {
 /// Changes that `run` and `sweep` make to a scenario.
 #[derive(Debug, ClapArgs)]
 pub struct Edits {
+    #[command(flatten)]
+    pub keys: Keys,
+    /// Use this model for all team members and minds, whatever the scenario says.
+    #[arg(long, value_name = "PROVIDER/MODEL", env = "POLITY_MODEL")]
+    pub model: Option<String>,
+}
+
+/// Changes of keys of a scenario.
+#[derive(Debug, ClapArgs)]
+pub struct Keys {
     /// Set a value of the scenario (in a sweep: in every arm, or in the design): -P world.fraction=0.5
     #[arg(short = 'P', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -72,9 +102,6 @@ pub struct Edits {
     /// Number of rounds.
     #[arg(long, env = "POLITY_ROUNDS", value_parser = whole::<u32>, allow_negative_numbers = true)]
     pub rounds: Option<u32>,
-    /// Use this model for all team members and minds, whatever the scenario says.
-    #[arg(long, value_name = "PROVIDER/MODEL", env = "POLITY_MODEL")]
-    pub model: Option<String>,
     /// Seed of all random numbers (0 to 2^63 - 1); in a sweep, the first seed.
     #[arg(long, env = "POLITY_SEED", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,

@@ -11,7 +11,7 @@ mod sensitivity;
 pub use report::report_of;
 
 use super::args::{Answering, Common, SweepLimits};
-use super::engine::with_engine;
+use super::engine::{continues_with, with_engine};
 use super::failure::{Exit, Failure, Source, failure, is_full};
 use super::output::{self, note, print_line};
 use super::save_report;
@@ -105,6 +105,7 @@ pub fn sweep(
             }
         };
         let mut bar = RunsBar::new(&out);
+        continues_with(&out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, engine, Some(source))
@@ -121,6 +122,7 @@ pub fn resume(
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new(dir);
+        continues_with(dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
         finish(resumed, dir, common, engine, None)

@@ -6,6 +6,7 @@ use super::manifest::Manifest;
 use crate::calls::{Call, Place};
 use polity_kernel::ask::{Answer, EffectId, Outcome};
 use polity_kernel::event::Event;
+use polity_models::models::Providers;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
 use polity_store::journal::JournalReader;
@@ -46,6 +47,8 @@ pub struct Shown {
     pub messages: Vec<(&'static str, String)>,
     /// Why the reply does not fit, if so.
     pub unfit: Option<String>,
+    /// Whether the price of its model is known. If not, its cost is not known either.
+    pub priced: bool,
 }
 
 /// Returns the matching calls of a run, in the order of the table `calls`, including those of incomplete turns. The run may be active:
@@ -64,6 +67,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
     let wrong = |what: String| Err(DriveError::Input(format!("{}: {what}", dir.display())));
     let mut found: BTreeMap<Place, Shown> = BTreeMap::new();
     let mut seen = Seen::default();
+    let providers = Providers::standard();
     each_answer(disk.clone(), dir, |answer| {
         seen.agents.insert(answer.id.actor);
         if evaluation {
@@ -86,7 +90,8 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
         if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
             return;
         }
-        found.insert(place, shown(answer, evaluation, texts));
+        let priced = answer.usage.cost_usd > 0.0 || manifest.knows_price(&answer.request.model, &providers);
+        found.insert(place, shown(answer, evaluation, texts, priced));
         if wanted.limit.is_some_and(|limit| found.len() > limit) {
             found.pop_last();
         }
@@ -143,7 +148,7 @@ pub fn each_answer(disk: Arc<dyn Disk>, dir: &Path, mut take: impl FnMut(Answer)
 }
 
 /// An answer as it is shown.
-fn shown(answer: Answer, evaluation: bool, texts: Texts) -> Shown {
+fn shown(answer: Answer, evaluation: bool, texts: Texts, priced: bool) -> Shown {
     let mut call = Call::of(&answer, evaluation, true);
     let text = |text: String| match texts {
         Texts::Whole => text,
@@ -160,7 +165,7 @@ fn shown(answer: Answer, evaluation: bool, texts: Texts) -> Shown {
         Outcome::Invalid { why, .. } => Some(why),
         _ => None,
     };
-    Shown { call, messages, unfit }
+    Shown { call, messages, unfit, priced }
 }
 
 /// Askers, subjects and purposes that occur.

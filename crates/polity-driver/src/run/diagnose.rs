@@ -2,8 +2,9 @@
 
 use super::engine::{Engine, Recorded};
 use super::folder::Folder;
+use crate::comparison::{comparison_runs, is_comparison};
 use crate::diagnosis::{Diagnosed, Ended, Trace, diagnose};
-use crate::sweep::{SweepManifest, is_sweep, run_folder};
+use crate::sweep::{is_sweep, sweep_runs};
 use polity_kernel::scenario::Assembled;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader, TableError};
@@ -13,7 +14,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 impl Engine<'_> {
-    /// Names the failure modes that the record of an evaluation shows, for the items that have ended; of a sweep, those of all its runs.
+    /// Names the failure modes that the record of an evaluation shows, for the items that have ended; of a sweep or a comparison, those
+    /// of all its runs.
     /// Nothing is run or written; the run may be active.
     ///
     /// # Errors
@@ -22,14 +24,16 @@ impl Engine<'_> {
         self.runs_in(dir)?.iter().map(|run| self.diagnose_run(run)).collect()
     }
 
-    /// The folder of a run, or those of all runs of a sweep.
+    /// The folder of a run, or those of all runs of a sweep or a comparison.
     pub(super) fn runs_in(&self, dir: &Path) -> Result<Vec<PathBuf>, DriveError> {
-        if !is_sweep(self.disk.as_ref(), dir) {
-            return Ok(vec![dir.to_path_buf()]);
+        let disk = self.disk.as_ref();
+        if is_sweep(disk, dir) {
+            return Ok(sweep_runs(disk, dir)?.into_iter().map(|run| run.folder).collect());
         }
-        let manifest = SweepManifest::of(self.disk.as_ref(), dir)?;
-        let arms = manifest.design.arms.iter().zip(&manifest.arms);
-        Ok(arms.flat_map(|(arm, entry)| arm.seeds.iter().map(|seed| run_folder(dir, entry, *seed))).collect())
+        match is_comparison(disk, dir) {
+            true => Ok(comparison_runs(disk, dir)?.iter().map(|run| dir.join(run)).collect()),
+            false => Ok(vec![dir.to_path_buf()]),
+        }
     }
 
     fn diagnose_run(&self, dir: &Path) -> Result<Diagnosed, DriveError> {

@@ -64,7 +64,7 @@ const LONGEST_RECORD: usize = 100_000;
 const INSTRUCTION: &str = include_str!("../diagnosis/judge.md");
 
 impl Engine<'_> {
-    /// Asks a model which failure modes a run shows, or all runs of a sweep. Of an evaluation it is shown the question and steps of each item
+    /// Asks a model which failure modes a run shows, or all runs of a sweep or a comparison. Of an evaluation it is shown the question and steps of each item
     /// that has ended, and neither the right answer nor the score. Of a society it is shown, for each agent, what models were asked for it
     /// and replied. A reply that does not fit is not asked for again. The budget of this engine holds for all questions together; they are
     /// put in the order of runs and items or agents.

@@ -1,13 +1,14 @@
 //! `manifest.json`: everything that determines a run, and its build.
 
 use super::prepare::{InputEntry, Prepared};
+use polity_kernel::ask::TargetKind;
 use polity_kernel::scenario::{Assembled, Price, Scenario};
 use polity_kernel::society::Society;
 use polity_kernel::tool::Listed;
 use polity_kernel::tree;
 use polity_kernel::world::Activation;
-use polity_models::models::Capabilities;
 use polity_models::models::prices::Prices;
+use polity_models::models::{Capabilities, Providers};
 use polity_store::DriveError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,6 +128,13 @@ impl Manifest {
     #[must_use]
     pub fn is_priced(&self) -> bool {
         self.simulated || self.models.iter().all(|model| self.prices.contains_key(model))
+    }
+
+    /// Whether the price of a model is known, so that a call of it without cost was free. `providers`: those of this build.
+    #[must_use]
+    pub fn knows_price(&self, model: &str, providers: &Providers) -> bool {
+        let tells = || providers.for_model(model).map_or(self.is_priced(), |provider| provider.tells_costs());
+        self.prices.contains_key(model) || TargetKind::of(model) != TargetKind::Model || tells()
     }
 
     /// Its text in the file and in the journal.

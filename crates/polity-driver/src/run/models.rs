@@ -4,11 +4,11 @@ use super::Engine;
 use super::manifest::{Asked, Manifest};
 use super::prepare::{Prepared, blame};
 use crate::source::{Batches, Ledger, Live, Outside, Ranks, Simulated, Source};
-use polity_kernel::ask::EffectId;
-use polity_kernel::scenario::{Assembled, Budget, Scenario};
-use polity_models::models::Capabilities;
+use polity_kernel::ask::{EffectId, TargetKind};
+use polity_kernel::scenario::{Assembled, Budget, Price, Scenario};
 use polity_models::models::prices::{self, Prices};
 use polity_models::models::sim::Sim;
+use polity_models::models::{Capabilities, Provider};
 use polity_models::toolkits::{FILES, Place, Toolkits};
 use polity_store::DriveError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,23 +115,56 @@ impl Engine<'_> {
             if provider.tells_costs() || prices.know(&model) {
                 continue;
             }
-            let at = provider.address(&model).map_or(String::new(), |address| format!(" at {address}"));
-            let hint = match prices::listed(&model) {
-                Some(price) => format!(
-                    "--price {model}={} is the price at the model's own provider; this address may charge \
-                     a different one",
-                    prices::words(&price)
-                ),
-                None => {
-                    format!("--price {model}=0.15,0.60, in US dollars per million tokens of requests and of replies")
-                }
-            };
             return Err(DriveError::Model(format!(
-                "`{model}`{at}: its price is unknown, so a budget in dollars cannot be enforced. Give the price \
-                 ({hint}), or limit tokens or calls, for instance --max-tokens 100000"
+                "{}: its price is unknown, so a budget in dollars cannot be enforced. Give the price ({}), or limit tokens \
+                 or calls, for instance --max-tokens 100000",
+                at_address(provider, &model),
+                how_to_price(&model)
             )));
         }
         Ok(())
+    }
+
+    /// Whether the price of a model of a run is known, so that a call of it without cost was free.
+    #[must_use]
+    pub fn knows_price(&self, manifest: &Manifest, model: &str) -> bool {
+        manifest.knows_price(model, &self.providers)
+    }
+
+    /// Checks that calls of a scenario cost dollars, and that all their prices are known: otherwise budgets cannot be equal in dollars.
+    ///
+    /// # Errors
+    /// [`DriveError::Model`] for a model whose price is unknown, and if all models are free; those of scenarios.
+    pub fn check_dollars(&self, prepared: &Prepared) -> Result<(), DriveError> {
+        let scenario = Scenario::read(&prepared.tree)?;
+        let engine = self.with_models_of(prepared, &scenario, None)?;
+        let machine = self.assemble(prepared)?;
+        let Asked { models, prices, .. } = engine.check_models_of(&machine, &scenario)?;
+        let prices = prices.with(&Prices::from(self.outside.prices.clone()));
+        let mut free = Vec::new();
+        for model in models.iter().filter(|model| TargetKind::of(model) == TargetKind::Model) {
+            let provider = engine.providers.for_model(model).map_err(DriveError::Model)?;
+            let price = match provider.tells_costs() {
+                true => provider.list_price(model),
+                false => prices.by_name().get(model).copied(),
+            };
+            match price {
+                Some(Price { input, output, .. }) if input == 0.0 && output == 0.0 => free.push(format!("`{model}`")),
+                None if !provider.tells_costs() => {
+                    return Err(DriveError::Model(format!(
+                        "{}: its price is unknown, so budgets cannot be made equal in dollars. Give the price ({}), or make \
+                         budgets equal in tokens or calls (--equal tokens)",
+                        at_address(provider, model),
+                        how_to_price(model)
+                    )));
+                }
+                Some(_) | None => return Ok(()),
+            }
+        }
+        Err(DriveError::Model(format!(
+            "calls of {} cost nothing, so budgets cannot be made equal in dollars; make them equal in tokens or calls (--equal tokens)",
+            free.join(", ")
+        )))
     }
 
     /// The capabilities of models, as reported by their servers. All are probed in parallel, within the timeout of a provider's probe.
@@ -206,5 +239,21 @@ impl Engine<'_> {
                 .tell(&format!("batches are not available for {}; questions are sent one by one", not.join(", ")));
         }
         batched.into_iter().cloned().collect()
+    }
+}
+
+/// A model, with the address of its server if it has one.
+fn at_address(provider: &dyn Provider, model: &str) -> String {
+    provider.address(model).map_or(format!("`{model}`"), |address| format!("`{model}` at {address}"))
+}
+
+/// The flag that gives the price of a model.
+fn how_to_price(model: &str) -> String {
+    match prices::listed(model) {
+        Some(price) => format!(
+            "--price {model}={} is the price at the model's own provider; this address may charge a different one",
+            prices::words(&price)
+        ),
+        None => format!("--price {model}=0.15,0.60, in US dollars per million tokens of requests and of replies"),
     }
 }

@@ -112,6 +112,31 @@ pub(crate) fn run_folder(sweep: &Path, arm: &ArmEntry, seed: u64) -> PathBuf {
     sweep.join("runs").join(&arm.folder).join(seed.to_string())
 }
 
+/// A run of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepRun {
+    /// Name of its arm.
+    pub arm: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its folder, which may not exist yet.
+    pub folder: PathBuf,
+}
+
+/// All runs of a sweep, in the order of its design.
+///
+/// # Errors
+/// [`DriveError::Folder`] if sweep.json was changed.
+pub fn sweep_runs(disk: &dyn Disk, dir: &Path) -> Result<Vec<SweepRun>, DriveError> {
+    let manifest = SweepManifest::of(disk, dir)?;
+    let arms = manifest.design.arms.iter().zip(&manifest.arms);
+    let of = |(arm, entry): (&Arm, &ArmEntry)| {
+        let run = |seed: &u64| SweepRun { arm: arm.name.clone(), seed: *seed, folder: run_folder(dir, entry, *seed) };
+        arm.seeds.iter().map(run).collect::<Vec<_>>()
+    };
+    Ok(arms.flat_map(of).collect())
+}
+
 /// Leftovers of a crash before sweep.json is written: they do not block another sweep.
 fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
     let whole = |name: &str| name.strip_suffix(".tmp").unwrap_or(name).to_owned();

@@ -18,7 +18,7 @@ mod sensitivity;
 
 pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, resume};
 pub use contrasts::ContrastRow;
-pub use folder::{ArmEntry, SweepManifest};
+pub use folder::{ArmEntry, SweepManifest, SweepRun, sweep_runs};
 pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
 pub use mark::{SWEEP_FILE, is_sweep};

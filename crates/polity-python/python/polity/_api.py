@@ -129,7 +129,7 @@ def open(
     own = Own(policies, worlds, models)
     if _polity.is_sweep(path):
         return Sweep(_polity.Sweep.open(path, own.leaves), own)
-    if (path / "methods.jsonl").exists():
+    if (path / "comparison.json").exists():
         return Comparison(path)
     return Run(_polity.Run.open(path, own.leaves), own)
 
@@ -167,8 +167,8 @@ def sweep(
 def compare(
     methods: Sequence[str],
     *,
-    task: str | os.PathLike[str],
-    model: str,
+    task: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    model: str | Sequence[str],
     models: Mapping[str, Model] | None = None,
     limit: int | None = None,
     seed: int | None = None,
@@ -183,15 +183,19 @@ def compare(
     edits: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Comparison:
-    """Compares methods (``"single"``, ``"sc@5"``, ``"debate"``) on the items of a file.
+    """Compares methods (``"single"``, ``"sc@5"``, ``"silent=debate:show_reasons=false"``) on the items of a file, or of several files, with a
+    model, or with several.
 
-    ``equal`` gives them equal budgets in ``"tokens"``, ``"calls"`` or ``"usd"``. An unfinished comparison in the folder ``out`` is continued.
+    ``equal`` gives them equal budgets in ``"tokens"``, ``"calls"`` or ``"usd"``, or a stated amount per item (``"tokens=3000"``). An unfinished
+    comparison in the folder ``out`` is continued.
     """
     if isinstance(methods, str):
         raise TypeError(f"methods are a list, [{methods!r}, ...], not one text")
     both = {**(edits or {}), **{word.replace("__", "."): value for word, value in more.items()}}
     told = _polity.compare(
-        list(methods), os.fspath(task), model,
+        list(methods),
+        [os.fspath(one) for one in ([task] if isinstance(task, (str, os.PathLike)) else task)],
+        [model] if isinstance(model, str) else list(model),
         models=[(name, adapted(function)) for name, function in (models or {}).items()],
         limit=limit, seed=seed, repeats=repeats, equal=equal, pilot=pilot, out=None if out is None else os.fspath(out),
         max_cost=max_cost, max_calls=max_calls, max_tokens=max_tokens, max_time=max_time,

@@ -11,8 +11,8 @@ def command(words: list[str]) -> int: ...
 def is_sweep(folder: Path) -> bool: ...
 def compare(
     methods: list[str],
-    task: Path,
-    model: str,
+    tasks: list[Path],
+    names: list[str],
     *,
     models: list[tuple[str, Any]],
     limit: int | None,

@@ -434,8 +434,10 @@ class Comparison:
 
     @property
     def methods(self) -> Table:
-        """One row for each method: accuracy with its interval, use."""
+        """One row for each method, task and model: accuracy with its interval, use."""
         columns = [
+            ("task", "text", "name of the task's file"),
+            ("model", "text", "model of all members"),
             ("method", "text", "method as it was named"),
             ("kind", "text", "name of the method"),
             ("members", "u64", "members of its team"),
@@ -447,22 +449,25 @@ class Comparison:
             ("calls", "u64", "answers of models"),
             ("tokens_in", "u64", "tokens of their requests"),
             ("tokens_out", "u64", "tokens of the replies"),
-            ("cost_usd", "f64", "US dollars"),
+            ("cost_usd", "f64", "US dollars; missing if a price is not known"),
             ("coordination", "f64", "share of the tokens that were not spent on solving"),
             ("of_allowance", "f64", "use as a share of the allowance"),
             ("unscored", "u64", "answers that could not be scored"),
             ("unanswered", "u64", "items without an answer"),
             ("simulated", "bool", "whether answers came from simulated models"),
-            ("run", "text", "folder of the run"),
+            ("run", "text", "folder of the run, from the comparison's"),
         ]
-        return Table._of_rows("methods", "One row per method.", columns, self._rows("methods.jsonl"))
+        return Table._of_rows("methods", "One row per method, task and model.", columns, self._rows("methods.jsonl"))
 
     @property
     def pairs(self) -> Table:
-        """One row for each pair of methods: the difference of their accuracies, its interval, and the tests."""
+        """One row for each pair of methods on a task with a model (of a single method: each pair of models on a task): the difference of their
+        accuracies, its interval, and the tests."""
         columns = [
-            ("a", "text", "the first method"),
-            ("b", "text", "the second method"),
+            ("task", "text", "name of the task's file"),
+            ("model", "text", "model of both methods; missing between two models"),
+            ("a", "text", "the first method, or model"),
+            ("b", "text", "the second one"),
             ("items", "u64", "items on which both could be scored"),
             ("difference", "f64", "accuracy of the first minus that of the second"),
             ("low", "f64", "lower end of its 95 % interval"),
@@ -472,13 +477,31 @@ class Comparison:
             ("p", "f64", "exact two-sided McNemar test (with repeats: sign test over items)"),
             ("p_holm", "f64", "the same, corrected for the number of pairs"),
             ("verdict", "text", "`real` or `not told apart`"),
+            ("despite", "text", "why it is not told apart although its interval excludes 0: `holm` or `test`"),
         ]
         return Table._of_rows("pairs", "One row per pair of methods.", columns, self._rows("pairs.jsonl"))
 
     @property
-    def items(self) -> Table:
-        """One row for each item, method and repeat."""
+    def overall(self) -> Table:
+        """One row for each mean over the tasks, of a method with a model or of a difference; without rows if there is one task."""
         columns = [
+            ("model", "text", "the model; missing for the difference of two models"),
+            ("method", "text", "the method; for a difference the pair"),
+            ("difference", "bool", "whether it is a difference"),
+            ("tasks", "u64", "tasks"),
+            ("mean", "f64", "mean over tasks, each with the same weight"),
+            ("low", "f64", "lower end of its 95 % interval, over the items of each task"),
+            ("high", "f64", "upper end of its 95 % interval"),
+        ]
+        rows = self._rows("overall.jsonl") if (self.folder / "overall.jsonl").exists() else []
+        return Table._of_rows("overall", "One row per mean over the tasks.", columns, rows)
+
+    @property
+    def items(self) -> Table:
+        """One row for each item, method, model and repeat."""
+        columns = [
+            ("task", "text", "name of the task's file"),
+            ("model", "text", "model of all members"),
             ("method", "text", "method as it was named"),
             ("members", "u64", "members of its team"),
             ("seed", "u64", "seed of the repeat"),

@@ -75,7 +75,7 @@ pub struct Answered {
     /// Tokens of their replies.
     pub tokens_out: u64,
     /// US dollars.
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
 }
 
 /// Why there is no answer. The texts say what happened.

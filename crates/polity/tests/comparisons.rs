@@ -1,0 +1,204 @@
+//! Comparisons with a stated allowance, with variants, with repeats, of sweeps' runs, and where prices are not known.
+
+use crate::harness::{arg, scratch};
+use crate::mock_server::{MockServer, last_line, polity, root, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+fn gsm8k() -> String {
+    root().join("data/gsm8k-test-200.jsonl").display().to_string()
+}
+
+/// Runs the command without any provider.
+fn alone(folder: &Path, args: &[&str]) -> Output {
+    polity(folder, args, &[])
+}
+
+fn done(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    last_line(output)
+}
+
+fn refused(output: &Output, words: &str) {
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains(words), "{words}: {said}");
+}
+
+#[test]
+fn a_stated_allowance_sets_the_sizes_of_teams() {
+    let folder = scratch("comparisons-allowance");
+    let task = gsm8k();
+    let args =
+        ["compare", "sc", "debate", "single", "--task", &task, "--model", "sim/medium", "--limit", "10", "--json"];
+    let found = done(&alone(&folder, &[&args[..], &["--equal", "calls=12", "--out", "calls"]].concat()));
+    let pilot = &found["pilots"][0];
+    assert_eq!((&pilot["allowance"], &pilot["set_by"], &pilot["unit"]), (&12.0.into(), &Value::Null, &"calls".into()));
+    let members = |found: &Value| -> Vec<u64> {
+        found["methods"].as_array().unwrap().iter().map(|method| method["members"].as_u64().unwrap()).collect()
+    };
+    // One call a member; two rounds of a debate; and one member is one member.
+    assert_eq!(members(&found), [12, 6, 1]);
+    let part = |i: usize| found["methods"][i]["of_allowance"].as_f64().unwrap();
+    assert_eq!((part(0), part(1)), (1.0, 1.0));
+    assert!((part(2) - 1.0 / 12.0).abs() < 1e-12);
+    // A single method with two models, each with its own pilot.
+    let args =
+        ["compare", "sc", "--task", &task, "--model", "sim/small", "--model", "sim/large", "--limit", "10", "--json"];
+    let output = alone(&folder, &[&args[..], &["--equal", "calls=5", "--out", "models"]].concat());
+    let found = done(&output);
+    assert_eq!((members(&found), found["pilots"].as_array().unwrap().len()), (vec![5, 5], 2));
+    let pair = &found["compared"][0];
+    assert_eq!((&pair["a"], &pair["b"], &pair["model"]), (&"sim/small".into(), &"sim/large".into(), &Value::Null));
+    assert!(
+        text(&output.stderr).contains("equal calls with sim/small: 5.000000 per item, as asked for"),
+        "{}",
+        text(&output.stderr)
+    );
+    for (equal, words) in
+        [("tokens=none", "no amount above 0"), ("euros", "there is no unit `euros`"), ("usd=-1", "no amount above 0")]
+    {
+        refused(&alone(&folder, &[&args[..], &["--equal", equal, "--out", "wrong"]].concat()), words);
+    }
+}
+
+#[test]
+fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
+    let folder = scratch("comparisons-variants");
+    let task = gsm8k();
+    let compare = |methods: &[&str], out: &str| {
+        let args = ["--task", &task, "--model", "sim/medium", "--limit", "3", "--no-report", "--json", "--out", out];
+        alone(&folder, &[&["compare"][..], methods, &args].concat())
+    };
+    let found = done(&compare(&["debate", "debate:show_reasons=false,stop_when_agreed=true"], "two"));
+    let second = &found["methods"][1];
+    assert_eq!(second["method"], "debate:show_reasons=false,stop_when_agreed=true");
+    assert_eq!(second["parameters"], serde_json::json!(["show_reasons=false", "stop_when_agreed=true"]));
+    assert_eq!(second["run"], "runs/sim_medium/gsm8k-test-200/debate,show_reasons=false,stop_when_agreed=true@3/1");
+    let scenario = folder.join("two").join(second["run"].as_str().unwrap()).join("scenario.yaml");
+    let scenario: Value = serde_json::from_str(&fs::read_to_string(scenario).unwrap()).unwrap();
+    assert_eq!(
+        scenario["method"],
+        serde_json::json!({"kind": "debate", "show_reasons": false, "stop_when_agreed": true})
+    );
+    // Its own parameters win over those of all.
+    let args =
+        ["compare", "a=debate", "b=debate:show_reasons=true", "--task", &task, "--model", "sim/medium", "--limit", "2"];
+    let found =
+        done(&alone(&folder, &[&args[..], &["-P", "method.show_reasons=false", "--json", "--out", "own"]].concat()));
+    let (a, b) = (&found["methods"][0], &found["methods"][1]);
+    assert!(a["tokens_in"].as_u64().unwrap() < b["tokens_in"].as_u64().unwrap(), "{a} {b}");
+    for (methods, words) in [
+        (["debate:show_reason=false", "sc"], "show_reasons"),
+        (["debate:show_reasons", "sc"], "`show_reasons` is no parameter; write KEY=VALUE"),
+        (["a/b=debate", "sc"], "a label before `=`"),
+        (["x=debate", "x=sc"], "`x` is named twice"),
+        (["self-consistency=debate", "sc"], "would have the same folder"),
+        (["debate:", "sc"], "is no parameter"),
+    ] {
+        refused(&compare(&methods, "wrong"), words);
+    }
+    let twice = ["compare", "sc", "debate", "--task", &task, "--task", &task, "--model", "sim/medium"];
+    refused(&alone(&folder, &twice), "is given twice");
+    assert!(!folder.join("wrong").exists(), "nothing was begun");
+}
+
+#[test]
+fn repeats_of_a_method_are_a_comparison_that_goes_on() {
+    let folder = scratch("comparisons-repeats");
+    let task = gsm8k();
+    let args = ["eval", "--method", "sc@3", "--task", &task, "--model", "sim/medium", "--limit", "8", "--repeats", "3"];
+    let whole = done(&alone(&folder, &[&args[..], &["--out", "whole", "--json"]].concat()));
+    assert_eq!(whole["runs"].as_array().unwrap().len(), 3);
+    let cut = alone(&folder, &[&args[..], &["--out", "cut", "--max-calls", "30", "--json"]].concat());
+    assert_eq!(cut.status.code(), Some(7), "{}", text(&cut.stderr));
+    assert!(text(&cut.stderr).contains("`polity resume cut` continues with a higher limit"), "{}", text(&cut.stderr));
+    let again = alone(&folder, &["resume", "cut"]);
+    assert_eq!(again.status.code(), Some(7), "the limit still holds: {}", text(&again.stderr));
+    let resumed = done(&alone(&folder, &["resume", "cut", "--max-calls", "1000", "--json"]));
+    assert_eq!(resumed, whole);
+    for name in ["methods.jsonl", "items.jsonl", "table.tex", "report.html"] {
+        let read = |run: &str| fs::read(folder.join(run).join(name)).unwrap();
+        assert!(read("cut") == read("whole"), "{name} differs");
+    }
+    let exported = text(&alone(&folder, &["export", "cut", "--table", "items"]).stdout);
+    assert_eq!(exported.lines().count(), 1 + 3 * 8);
+    assert!(exported.starts_with("task,model,method,members,seed,item,"), "{exported}");
+    refused(&alone(&folder, &["resume", "cut", "--price", "sim/medium=1,1"]), "--price cannot change them");
+}
+
+#[test]
+fn runs_of_a_sweep_are_read_together() {
+    let folder = scratch("comparisons-sweep");
+    let file = folder.join("sweep.yaml");
+    let scenario = serde_json::json!({
+        "polity": polity_kernel::scenario::VERSION,
+        "name": "two teams",
+        "model": "sim/medium",
+        "method": {"kind": "debate"},
+        "agents": 3,
+        "items": {"file": "items.jsonl", "shape": "gsm8k", "count": 2},
+        "record": {"calls": true},
+        "design": {"seeds": 2, "factors": {"method.show_reasons": [true, false]}},
+    });
+    let lines: Vec<String> = fs::read_to_string(gsm8k()).unwrap().lines().take(2).map(str::to_owned).collect();
+    fs::write(folder.join("items.jsonl"), lines.join("\n")).unwrap();
+    fs::write(&file, scenario.to_string()).unwrap();
+    let swept = alone(&folder, &["sweep", arg(&file), "--out", "swept", "--no-report", "--json"]);
+    let answers = done(&swept)["answers"].as_u64().unwrap() as usize;
+    let calls = text(&alone(&folder, &["calls", "swept", "--json"]).stdout);
+    assert_eq!(calls.lines().count(), answers);
+    let exported = text(&alone(&folder, &["export", "swept", "--table", "calls"]).stdout);
+    assert!(exported.starts_with("arm,seed,item,"), "{exported}");
+    let own = text(&alone(&folder, &["export", "swept"]).stdout);
+    assert!(own.starts_with("arm,metric,"), "{own}");
+    let listing = text(&alone(&folder, &["calls", "swept", "--limit", "1"]).stdout);
+    assert!(listing.starts_with("### runs/"), "{listing}");
+    refused(&alone(&folder, &["calls", "swept/runs", "--run", "x"]), "is no sweep and no comparison");
+}
+
+#[test]
+fn dollars_that_are_not_known_are_said_and_never_made_equal() {
+    let folder = scratch("comparisons-dollars");
+    let server = MockServer::start(&[]);
+    let task = gsm8k();
+    let args = ["compare", "single", "sc@2", "--task", &task, "--model", "openai/medium", "--limit", "4"];
+    let ask = |more: &[&str]| polity(&folder, &[&args[..], more].concat(), &server.variables());
+    // Nothing is asked before it is refused.
+    refused(
+        &ask(&["--equal", "usd", "--out", "equal"]),
+        "its price is unknown, so budgets cannot be made equal in dollars",
+    );
+    refused(&ask(&["--equal", "usd=0.1", "--out", "equal"]), "--price openai/medium=");
+    let free = ["--equal", "usd", "--price", "openai/medium=0,0", "--out", "equal"];
+    refused(&ask(&free), "calls of `openai/medium` cost nothing, so budgets cannot be made equal in dollars");
+    assert_eq!(server.count("answered"), 0);
+    assert!(!folder.join("equal").exists(), "nothing was begun");
+
+    let output = ask(&["--out", "unknown", "--json"]);
+    let found = done(&output);
+    let said = text(&output.stderr);
+    assert!(said.contains("not known") && !said.contains("0.0000"), "{said}");
+    assert!(said.contains("no item was solved, and none can be: the answers are those of the mock server"), "{said}");
+    for method in found["methods"].as_array().unwrap() {
+        assert!(method["cost_usd"].is_null() && method["ledger"][0]["cost_usd"].is_null(), "{method}");
+    }
+    for file in ["table.tex", "table.md", "report.html"] {
+        assert!(fs::read_to_string(folder.join("unknown").join(file)).unwrap().contains("not known"), "{file}");
+    }
+    assert!(!fs::read_to_string(folder.join("unknown/table.tex")).unwrap().contains("0.0000"));
+    let calls = alone(&folder, &["calls", "unknown", "--limit", "1"]);
+    assert!(text(&calls.stdout).contains("cost not known") && !text(&calls.stdout).contains("$0.0"), "{calls:?}");
+    let call = last_line(&alone(&folder, &["calls", "unknown", "--limit", "1", "--json"]));
+    assert!(call["cost_usd"].is_null() && call["tokens_in"].as_u64().unwrap() > 0, "{call}");
+    // With a price all of it is known.
+    let priced = done(&ask(&["--price", "openai/medium=1,2", "--equal", "usd", "--out", "priced", "--json"]));
+    assert!(priced["methods"][0]["cost_usd"].as_f64().unwrap() > 0.0, "{priced}");
+    let call = last_line(&alone(&folder, &["calls", "priced", "--limit", "1", "--json"]));
+    assert!(call["cost_usd"].as_f64().unwrap() > 0.0, "{call}");
+    let answered = server.count("answered");
+    // The report needs neither key nor model.
+    assert_eq!(alone(&folder, &["report", "unknown"]).status.code(), Some(0));
+    assert_eq!(server.count("answered"), answered);
+}
