@@ -249,6 +249,19 @@ pub enum Verb {
         #[command(flatten)]
         answering: Answering,
     },
+    /// Put one question or task to a team, and print its answer. It is an ordinary run, in a folder of its own.
+    Ask {
+        #[command(flatten)]
+        asked: Asking,
+        #[command(flatten)]
+        edits: Edits,
+        #[command(flatten)]
+        spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Run a method on the items of a file, and report how many it solves and at what cost. `polity resume`, or the same command with the
     /// same --out, continues an interrupted run.
     Eval {
@@ -370,14 +383,16 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// Show what an agent would be sent in the first round, without sending it; or write its prompt templates to files.
+    /// Show the prompts of a method, and what an agent of a scenario would be sent in the first round, without sending it; or write the
+    /// prompts to files.
     Prompts {
-        /// Scenario file (YAML).
+        /// Name of a method (polity list methods), or a scenario file (YAML).
+        #[arg(value_name = "METHOD|FILE")]
         file: PathBuf,
         /// Agent whose prompt is shown (default: the first that asks a model); in an evaluation, the team member.
         #[arg(long, value_name = "ID", value_parser = whole::<u32>, allow_negative_numbers = true)]
         agent: Option<u32>,
-        /// Write the templates into this folder for editing, and print how to use them in the scenario.
+        /// Write the prompts into this folder for editing, and print how to use them in the scenario.
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
         #[command(flatten)]
@@ -642,6 +657,7 @@ impl Verb {
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
+            | Verb::Ask { common, .. }
             | Verb::Eval { common, .. }
             | Verb::Compare { common, .. }
             | Verb::Estimate { common, .. }
@@ -673,6 +689,24 @@ impl Verb {
             | Verb::Reference { .. } => false,
         }
     }
+}
+
+/// What `polity ask` asks, and whom.
+#[derive(Debug, ClapArgs)]
+pub struct Asking {
+    /// The question or task; `-` reads it from standard input.
+    #[arg(value_name = "QUESTION", required_unless_present = "file")]
+    pub question: Option<String>,
+    /// Read the question from this file.
+    #[arg(long, value_name = "FILE", conflicts_with = "question")]
+    pub file: Option<PathBuf>,
+    /// Who answers: the name of a method (polity list methods), optionally with the size of its team, or a scenario file (.yaml) with a
+    /// method and a team.
+    #[arg(long, value_name = "NAME[@MEMBERS]|FILE", default_value = "single")]
+    pub method: String,
+    /// Run folder (default: runs/ask-METHOD-SEED).
+    #[arg(long, env = "POLITY_OUT")]
+    pub out: Option<PathBuf>,
 }
 
 /// What `polity calibrate` fits, and where the models go.

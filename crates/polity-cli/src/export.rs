@@ -122,7 +122,7 @@ pub fn network(run: &Path, format: NetworkFormat, out: Option<&Path>) -> Result<
         NetworkFormat::Graphml | NetworkFormat::Gexf => read("agents")?,
     };
     // The ids of nodes are agents.
-    let nodes = rows(&attributes);
+    let nodes = attributes.first().map_or(0, |(_, column)| column.rows());
     let attributes = attributes.into_iter().filter(|(name, _)| name != "agent").collect();
     let network = Network::of_arcs(nodes, attributes, arcs);
     let out = opened(out)?;

@@ -4,6 +4,7 @@ mod agreement;
 mod answer;
 mod arena;
 mod args;
+mod ask;
 mod asked;
 mod calibrate;
 mod calls;
@@ -234,6 +235,9 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             let scenario = load(&file, &access, &edits.keys.set, flags, registry)?;
             sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
+        Verb::Ask { asked, edits, spending, answering, common } => {
+            ask::ask(&asked, &edits, spending.budget(), &answering, &common, registry)
+        }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
             let wished = arena::Wished { keys: &edits.keys, trying, spending, answering: &answering, out };
             with_engine(&common, &answering, registry, |engine, stop| {
@@ -273,8 +277,14 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             fork(&Fork { run, at, out, edits: edits(&set)?, whole }, &answering, listening, &common, registry)
         }
         Verb::Prompts { file, agent, out, access, edits } => {
-            let scenario = load(&file, &access, &edits.keys.set, edits.flags(), registry)?;
-            prompts::prompts(&scenario, agent, out.as_deref(), registry)
+            // The name of a method, unless there is such a file.
+            match file.to_str().and_then(|name| registry.method_named(name)).filter(|_| !file.exists()) {
+                Some(method) => prompts::of_method(method, out.as_deref(), registry),
+                None => {
+                    let scenario = load(&file, &access, &edits.keys.set, edits.flags(), registry)?;
+                    prompts::prompts(&scenario, agent, out.as_deref(), registry)
+                }
+            }
         }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
             with_engine(&common, &answering, registry, |engine, stop| {
@@ -538,6 +548,12 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
         story::write_report(disk, &run, &metrics, registry)?;
     }
     story::summary(&run, &metrics, summary, common.no_report)?;
+    if !stopped
+        && run.manifest.scenario.get("method").is_some_and(|method| !method.is_null())
+        && let Some((answer, _)) = polity_arena::team::answer_of(&run, &summary.digest)?
+    {
+        note(&format!("answer: {answer}"));
+    }
     if common.json {
         print_line(&output::json(summary));
     }

@@ -1,15 +1,106 @@
-//! `polity prompts`: what agents would be sent, and its templates.
+//! `polity prompts`: the prompts of methods and minds, and what agents would be sent.
 
 use super::engine::plain_engine;
 use super::failure::{Exit, Failure, Source, failure};
 use super::output::{note, print_line};
 use polity_driver::run::Prepared;
 use polity_kernel::ask::{Asker, Role};
+use polity_kernel::method::Prompt;
 use polity_kernel::registry::{LeafInfo, Registry};
+use polity_kernel::scenario::TextSource;
 use polity_kernel::tree::{Node, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Shows the prompts of a method, or writes them to files.
+pub fn of_method(method: &str, out: Option<&Path>, registry: &Registry) -> Result<Exit, Failure> {
+    show(method, &texts_of(method, None, registry), out)
+}
+
+/// A prompt of a method, with its text in force and whether the scenario changed it.
+type Shown = (&'static Prompt, String, bool);
+
+/// Returns the prompts of a method, with the texts of a scenario.
+fn texts_of(method: &str, scenario: Option<&Prepared>, registry: &Registry) -> Vec<Shown> {
+    let prompts = registry.facts(method).map_or(&[][..], |facts| facts.prompts);
+    let own = |prompt: &'static Prompt| {
+        let scenario = scenario?;
+        let node = scenario.tree.get("method")?.get("prompts")?.get(prompt.name)?;
+        match node.read::<TextSource>("").ok()? {
+            TextSource::Here(text) => Some(text),
+            TextSource::In { file } => scenario.inputs.texts.get(&file).map(|text| text.to_string()),
+        }
+    };
+    prompts
+        .iter()
+        .map(|prompt| match own(prompt) {
+            Some(text) => (prompt, text.trim_end().to_owned(), true),
+            None => (prompt, prompt.text.to_owned(), false),
+        })
+        .collect()
+}
+
+/// Prints the prompts of a method, or writes them to files.
+fn show(method: &str, prompts: &[Shown], out: Option<&Path>) -> Result<Exit, Failure> {
+    if prompts.is_empty() {
+        return Err(Failure::new(Exit::Input, format!("the method `{method}` has no prompts")));
+    }
+    let Some(out) = out else {
+        for (prompt, text, changed) in prompts {
+            let held = |name: &&str| match prompt.must_hold.contains(name) {
+                true => format!("{{{{ {name} }}}} (needed)"),
+                false => format!("{{{{ {name} }}}}"),
+            };
+            let placeholders: Vec<String> = prompt.placeholders().iter().map(held).collect();
+            let placeholders = match placeholders.as_slice() {
+                [] => String::new(),
+                all => format!("; placeholders: {}", all.join(", ")),
+            };
+            let whose = if *changed { " (changed in this scenario)" } else { "" };
+            print_line(&format!("[{}]{whose} {}{placeholders}\n{text}", prompt.name, prompt.doc));
+            if !changed {
+                for (scorer, text) in prompt.by_scorer {
+                    let scorer = serde_json::to_value(scorer).unwrap_or_default();
+                    print_line(&format!("with `scorer: {}`: {text}", scorer.as_str().unwrap_or_default()));
+                }
+            }
+            print_line("");
+        }
+        note(&format!(
+            "a scenario changes them by name: `method: {{kind: {method}, prompts: {{{}: ...}}}}`; --out FOLDER writes them to files",
+            prompts[0].0.name
+        ));
+        return Ok(Exit::Done);
+    };
+    let texts = prompts.iter().map(|(prompt, text, _)| (prompt.name, text.as_str())).collect();
+    let names = write_files(&texts, out)?;
+    note(&format!(
+        "{} holds {names}. A scenario uses one by its name (paths are relative to the scenario):\n  method: {{kind: {method}, \
+         prompts: {{{1}: {{file: {1}.md}}}}}}",
+        out.display(),
+        prompts[0].0.name
+    ));
+    Ok(Exit::Done)
+}
+
+/// Writes texts to new files, and returns the names of the files.
+fn write_files(texts: &BTreeMap<&str, &str>, out: &Path) -> Result<String, Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::new(Exit::Disk, format!("{} cannot be written: {error}", path.display()))
+    };
+    std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    if let Some(taken) = texts.keys().map(|name| out.join(format!("{name}.md"))).find(|path| path.exists()) {
+        let message = format!("{} already exists; name another folder, or move the file away", taken.display());
+        return Err(Failure::new(Exit::Input, message));
+    }
+    for (name, text) in texts {
+        let path = out.join(format!("{name}.md"));
+        std::fs::write(&path, format!("{}\n", text.trim_end())).map_err(|error| failed(&path, error))?;
+    }
+    Ok(texts.keys().map(|name| format!("{name}.md")).collect::<Vec<_>>().join(", "))
+}
+
+/// Shows what an agent or a member would be sent first, and the prompts of the scenario's method.
 pub fn prompts(
     (prepared, source): &(Prepared, Source),
     agent: Option<u32>,
@@ -42,9 +133,15 @@ pub fn prompts(
         }
         (None, _) => note("no agent asks a model in the first round of this scenario"),
     }
-    match out {
-        Some(out) => write(&prepared.tree, out, registry),
-        None => Ok(Exit::Done),
+    let method = prepared.tree.get("method").and_then(|method| method.split_kind("method").ok());
+    match (method, out) {
+        (Some((kind, _)), None) => {
+            print_line(&format!("\n--- prompts of the method `{}` ---\n", kind.name));
+            show(&kind.name, &texts_of(&kind.name, Some(prepared), registry), None)
+        }
+        (Some((kind, _)), out) => show(&kind.name, &texts_of(&kind.name, Some(prepared), registry), out),
+        (None, Some(out)) => write(&prepared.tree, out, registry),
+        (None, None) => Ok(Exit::Done),
     }
 }
 
@@ -78,24 +175,11 @@ fn write(tree: &Node, out: &Path, registry: &Registry) -> Result<Exit, Failure> 
     let world: Vec<&str> = kind(tree.get("world")).into_iter().collect();
     // The world's own templates take precedence.
     templates.extend(of(registry.worlds(), &world));
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::new(Exit::Disk, format!("{} cannot be written: {error}", path.display()))
-    };
-    std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
-    if let Some(taken) = templates.keys().map(|name| out.join(format!("{name}.md"))).find(|path| path.exists()) {
-        let message = format!("{} already exists; name another folder, or move the file away", taken.display());
-        return Err(Failure::new(Exit::Input, message));
-    }
-    for (name, text) in &templates {
-        let path = out.join(format!("{name}.md"));
-        std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
-    }
-    let names: Vec<&str> = templates.keys().copied().collect();
+    let names = write_files(&templates.iter().map(|(name, text)| (*name, *text)).collect(), out)?;
     note(&format!(
-        "{} holds {}. A cohort uses one by its name (paths are relative to the scenario):\n  policy: {{kind: {}, \
+        "{} holds {names}. A cohort uses one by its name (paths are relative to the scenario):\n  policy: {{kind: {}, \
          prompts: {{question: {{file: question.md}}}}}}",
         out.display(),
-        names.iter().map(|name| format!("{name}.md")).collect::<Vec<_>>().join(", "),
         of_those.join(" or ")
     ));
     Ok(Exit::Done)

@@ -6,6 +6,7 @@
 mod placebo;
 mod planted;
 mod prepare;
+mod prompts;
 mod score;
 mod team;
 mod tools;
@@ -15,9 +16,11 @@ use planted::{Course, passing};
 pub use planted::{PlantedFault, PlantedMode};
 pub use prepare::Preparation;
 pub(crate) use prepare::{Prepared, Whole};
+pub use prompts::Prompt;
+pub(crate) use prompts::{PROMPTS, Prompts, schema_of};
 pub use score::Score;
-pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist, tools_exist};
-pub use team::{Team, TeamSource};
+pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, TeamSetup, all_act, members, roles_exist, tools_exist};
+pub use team::{Team, TeamSource, second_of_role};
 pub(crate) use tools::ENVIRONMENT;
 pub use tools::ToolMark;
 
@@ -41,8 +44,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// The role of a member that takes no part, whatever the method. Compares teams of the same size with and without a member.
 pub const ABSENT: &str = "absent";
@@ -155,6 +160,9 @@ pub struct Facts {
     /// What it records.
     #[serde(skip)]
     pub records: &'static [Records],
+    /// What it sends to models.
+    #[serde(skip)]
+    pub prompts: &'static [Prompt],
 }
 
 impl Facts {
@@ -290,6 +298,8 @@ pub trait Method: Send + Sync + Sized + 'static {
     const TOOLS: &'static [&'static str] = &[];
     /// The roles that members may have. A scenario that gives another one is refused.
     const ROLES: &'static [&'static str] = &[];
+    /// The texts that it sends to models ([`TeamContext::prompt`]). A scenario can change each of them.
+    const PROMPTS: &'static [Prompt] = &[];
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
 
@@ -300,6 +310,21 @@ pub trait Method: Send + Sync + Sized + 'static {
     fn suits(item: &Item) -> Result<(), &'static str> {
         let _ = item;
         Ok(())
+    }
+
+    /// Checks whether it can work with this team, for instance whether members exist that its parameters name.
+    ///
+    /// # Errors
+    /// What does not fit, with the key of its parameters.
+    fn check_team(&self, team: &[Member]) -> Result<(), Invalid> {
+        let _ = team;
+        Ok(())
+    }
+
+    /// Returns why a member of the team can never act, as the parameters are; `None` if it can. A scenario that lists such a member is
+    /// refused. By default members without a role act, and the first of each role.
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        team::second_of_role(Self::NAME, team, member)
     }
 
     /// Does what is done once a run, before the first item, e.g. writing roles for a data set. Every item can read what it keeps
@@ -359,6 +384,9 @@ pub struct TeamContext<'a> {
     session: ToolSession,
     /// The agent of a society that the team acts for. All its questions are on behalf of the agent and belong to its turn.
     agent: Option<AgentId>,
+    prompts: Arc<Prompts>,
+    /// A prompt that was used but not listed: a fault of the method.
+    unlisted: Cell<Option<&'static str>>,
 }
 
 /// Maximum number of samples of an agent's team. It keeps questions of two agents in the same words distinct.
@@ -427,6 +455,8 @@ impl<'a> TeamContext<'a> {
             toolbox,
             session: ToolSession::default(),
             agent: None,
+            prompts: Arc::default(),
+            unlisted: Cell::new(None),
         }
     }
 
@@ -723,23 +753,29 @@ pub(crate) trait MethodHost: Send + Sync {
     fn quantities(&self) -> &'static [Quantity];
     fn tools(&self) -> &'static [&'static str];
     fn suits(&self, item: &Item) -> Result<(), &'static str>;
+    fn check_team(&self, team: &[Member]) -> Result<(), Invalid>;
+    fn idle(&self, team: &[Member], member: usize) -> Option<String>;
 }
 
-pub(crate) struct Host<M: Method>(pub M);
+pub(crate) struct Host<M: Method> {
+    pub method: M,
+    pub prompts: Arc<Prompts>,
+}
 
 impl<M: Method> MethodHost for Host<M> {
     fn prepare(&self, whole: Whole<'_>) -> Result<Prepared, Bug> {
-        prepare::prepare(&self.0, whole)
+        prepare::prepare(&self.method, &self.prompts, whole)
     }
 
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug> {
         let Start { item, round, answers, hold_at, .. } = start;
         let mut book = Book::default();
-        let mut context = TeamContext::at(start, Ask::new(Asker::Member, item.index, round, answers, &mut book));
+        let ask = Ask::new(Asker::Member, item.index, round, answers, &mut book);
+        let mut context = TeamContext { prompts: self.prompts.clone(), ..TeamContext::at(start, ask) };
         context.begin_episode()?;
         let mut last = None;
         let done = poll_once(async {
-            let verdict = match poll_once(self.0.run(&mut context)) {
+            let verdict = match poll_once(self.method.run(&mut context)) {
                 Some(verdict) => verdict?,
                 None if context.stopped => Verdict { answer: context.standing() },
                 None => std::future::pending().await,
@@ -748,9 +784,12 @@ impl<M: Method> MethodHost for Host<M> {
             let score = context.scored(&verdict).await;
             Ok::<_, Fault>((verdict, score))
         });
-        let TeamContext { round, ask, log, mut ended, checkpoint, .. } = context;
+        let TeamContext { round, ask, log, mut ended, checkpoint, unlisted, .. } = context;
         let wanted = ask.close()?;
         let bug = |message: String| Bug::Method { item: item.index, round, message };
+        if let Some(name) = unlisted.get() {
+            return Err(bug(prompts::unlisted(name)));
+        }
         let mut measured = ended.iter().flat_map(|(_, log)| &log.measured).chain(&log.measured);
         if let Some((quantity, value)) = measured.find(|(_, value)| !value.is_finite()) {
             let name = M::QUANTITIES.get(usize::from(*quantity)).map_or("a quantity", |quantity| quantity.name);
@@ -777,8 +816,13 @@ impl<M: Method> MethodHost for Host<M> {
         context: &'a mut TeamContext<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Verdict, Fault>> + 'a>> {
         Box::pin(async move {
-            context.prepare_alone(&self.0).await?;
-            self.0.run(context).await
+            context.prompts = self.prompts.clone();
+            context.prepare_alone(&self.method).await?;
+            let verdict = self.method.run(context).await?;
+            match context.unlisted.get() {
+                Some(name) => Err(Fault(prompts::unlisted(name))),
+                None => Ok(verdict),
+            }
         })
     }
 
@@ -796,5 +840,13 @@ impl<M: Method> MethodHost for Host<M> {
 
     fn suits(&self, item: &Item) -> Result<(), &'static str> {
         M::suits(item)
+    }
+
+    fn check_team(&self, team: &[Member]) -> Result<(), Invalid> {
+        self.method.check_team(team)
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        self.method.idle(team, member)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::cohort::CohortPolicy;
 use crate::environment::{self, AsWorld, DeclareEnvironment, Env, Environment};
-use crate::method::{self, Facts, Method, MethodHost, Methods};
+use crate::method::{self, Facts, Method, MethodHost, Methods, PROMPTS, TeamSetup};
 use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts, Variants};
 use crate::population::Population;
@@ -17,6 +17,7 @@ use crate::world::{
     AskingWorld, DeclareSplit, DeclareWorld, SplitHost, SplitWorld, TimedWorld, WholeHost, World, WorldHost, WorldSetup,
 };
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ pub struct LeafInfo {
 
 type OpenWorld = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Box<dyn WorldHost>, TreeError> + Send + Sync>;
 type OpenPolicy = Box<dyn Fn(&Node, &str, &PolicySetup<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> + Send + Sync>;
-type OpenMethod = Box<dyn Fn(&Node, &str, usize, u32) -> Result<Box<dyn MethodHost>, TreeError> + Send + Sync>;
+type OpenMethod = Box<dyn Fn(&Node, &str, &TeamSetup<'_>) -> Result<Box<dyn MethodHost>, TreeError> + Send + Sync>;
 type OpenEnvironment = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Env, TreeError> + Send + Sync>;
 type OpenToolkit = Box<dyn Fn(&Node, &str, &ToolkitSetup<'_>) -> Result<Opened, TreeError> + Send + Sync>;
 type OpenMetric = Box<dyn Fn(&Node, &str, &Source<'_>) -> Result<Box<dyn MetricHost>, TreeError> + Send + Sync>;
@@ -314,17 +315,28 @@ impl Registry {
             roles: M::ROLES,
             quantities: M::QUANTITIES,
             records: M::RECORDS,
+            prompts: M::PROMPTS,
         };
         self.facts.insert(M::NAME, facts);
         self.methods.put::<M::Params>(
             M::NAME,
             M::SUMMARY,
             files,
-            Box::new(|node, path, members, rounds| {
+            Box::new(|node, path, setup| {
+                let TeamSetup { members, rounds, texts } = *setup;
+                let (prompts, node) = method::Prompts::take(M::NAME, M::PROMPTS, node, path, texts)?;
                 let method = M::open(node.read(path)?, members, rounds).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Box::new(method::Host(method)))
+                Ok(Box::new(method::Host { method, prompts: Arc::new(prompts) }))
             }),
         );
+        if let Some((card, _)) = self.methods.leaves.get_mut(M::NAME)
+            && let Some(properties) = card.parameters.as_object_mut()
+        {
+            let properties = properties.entry("properties").or_insert_with(|| json!({}));
+            if let Some(properties) = properties.as_object_mut() {
+                properties.insert(PROMPTS.into(), method::schema_of(M::NAME, M::PROMPTS));
+            }
+        }
     }
 
     /// Adds a metric.
@@ -553,15 +565,9 @@ impl Methods for Registry {
         Registry::facts(self, method)
     }
 
-    fn open_method(
-        &self,
-        node: &Node,
-        path: &str,
-        members: usize,
-        rounds: u32,
-    ) -> Result<Box<dyn MethodHost>, TreeError> {
+    fn open_method(&self, node: &Node, path: &str, setup: &TeamSetup<'_>) -> Result<Box<dyn MethodHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
-        self.methods.find(&kind, path)?(&rest, path, members, rounds)
+        self.methods.find(&kind, path)?(&rest, path, setup)
     }
 }
 

@@ -5,6 +5,7 @@
 mod activation;
 mod archetypes;
 mod arena;
+mod ask;
 mod attributes;
 mod batch;
 mod behaviours;

@@ -327,6 +327,11 @@ fn commands_of_the_tutorials() {
 }
 
 #[test]
+fn commands_of_teams() {
+    check_page("teams.md");
+}
+
+#[test]
 fn commands_of_scenarios() {
     check_page("scenarios.md");
 }

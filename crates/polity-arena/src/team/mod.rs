@@ -1,4 +1,4 @@
-//! A method that answers single questions: what `polity serve --method` does.
+//! A method that answers single questions: what `polity ask` and `polity serve --method` do.
 //!
 //! Every question is an ordinary run with one item, in a folder of its own, so that it can be replayed, verified and viewed like any
 //! other. All runs share one hard budget.
@@ -8,11 +8,12 @@ mod purse;
 use crate::arena::{Entrant, Sheet, Spent, scenario_on};
 use polity_driver::drive::Unwatched;
 use polity_driver::results;
-use polity_driver::run::{Engine, Extent, Prepared, RunStatus, claim_shared, prepare_with_file};
+use polity_driver::run::{Engine, Extent, Prepared, RunStatus, SetKey, claim_shared, prepare_with_file};
 use polity_kernel::ask::Settings;
 use polity_kernel::scenario::{Budget, Scenario};
 use polity_kernel::tree::{Node, Value};
 use polity_store::DriveError;
+use polity_store::files::Reach;
 use purse::{Purse, Stage};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -155,10 +156,7 @@ impl<'a> Team<'a> {
         }
         let disk = self.engine.disk.as_ref();
         let results = results::of_run(disk, &run)?;
-        let priced = |model: &str| self.engine.knows_price(&results.manifest, model);
-        let sheet = Sheet::read(&results.tables, &summary.digest, &results.manifest, &[], &priced)?;
-        let row = sheet.rows.into_iter().next();
-        let Some((text, spent)) = row.and_then(|row| Some((row.answer?, row.spent))) else {
+        let Some((text, spent)) = answer_of(self.engine, &results, &summary.digest)? else {
             return Err(Unanswered::Silent(run));
         };
         Ok(Reply { id, run, text, digest: summary.digest, spent })
@@ -177,26 +175,67 @@ impl<'a> Team<'a> {
 
     /// Returns the scenario in which the method works on a question.
     fn prepared(&self, query: &Query) -> Result<Prepared, DriveError> {
-        let items = json!({ "file": FILE, "shape": "plain", "count": 1 });
         let seed = query.seed.unwrap_or(self.wish.seed);
         let mut edits = self.wish.edits.clone();
         let Settings { temperature, top_p, .. } = query.settings;
         let settings = [("settings.temperature", temperature), ("settings.top_p", top_p)];
         let set = settings.into_iter().filter_map(|(path, value)| Some((path, value?)));
         edits.extend(set.map(|(path, value)| (path.to_owned(), Node::built(Value::Float(value)))));
-        let tree = scenario_on(&self.entrant, &self.wish.model, &self.wish.edits, "a question", items, seed)?;
         edits.extend(self.entrant.set.iter().cloned());
-        let line = format!("{}\n", json!({ "question": query.text }));
-        let mut prepared =
-            prepare_with_file(tree, "a question", Path::new("."), "question", edits, (FILE, line.as_bytes()))?;
-        // They are part of the scenario stored with the run.
-        prepared.edits.clear();
-        let items = Scenario::read(&prepared.tree)?.items;
-        if items.is_none_or(|items| items.file != FILE || items.count != Some(1)) {
-            let what =
-                "-P items: the only item is the question of the request; `items.file` and `items.count` cannot be set";
-            return Err(DriveError::Input(what.into()));
-        }
-        Ok(prepared)
+        let wish = TeamRequest { edits, seed, ..self.wish.clone() };
+        with_question(scenario_of(&self.entrant, &wish)?, &query.text, Path::new("."), wish.edits)
     }
+}
+
+/// Returns the scenario in which a method works on a single question, which [`with_question`] puts in.
+///
+/// # Errors
+/// Edits that do not fit.
+pub fn scenario_of(entrant: &Entrant, wish: &TeamRequest) -> Result<Node, DriveError> {
+    scenario_on(entrant, &wish.model, &wish.edits, "a question", items(), wish.seed)
+}
+
+fn items() -> serde_json::Value {
+    json!({ "file": FILE, "shape": "plain", "count": 1 })
+}
+
+/// Makes a question the only item of a scenario with a method, and prepares it for a run. `reach`: the files that the scenario may read.
+///
+/// # Errors
+/// Those of scenarios; [`DriveError::Input`] for edits that name other items.
+pub fn with_question(
+    mut tree: Node,
+    text: &str,
+    reach: impl Into<Reach>,
+    edits: Vec<SetKey>,
+) -> Result<Prepared, DriveError> {
+    tree.edit("items", Node::from_json(&items()))?;
+    let line = format!("{}\n", json!({ "question": text }));
+    let mut prepared = prepare_with_file(tree, "a question", reach, "question", edits, (FILE, line.as_bytes()))?;
+    // They are part of the scenario stored with the run.
+    prepared.edits.clear();
+    let items = Scenario::read(&prepared.tree)?.items;
+    if items.is_none_or(|items| items.file != FILE || items.count != Some(1)) {
+        let what =
+            "-P items: the only item is the question of the request; `items.file` and `items.count` cannot be set";
+        return Err(DriveError::Input(what.into()));
+    }
+    Ok(prepared)
+}
+
+/// Returns the answer to the only question of a run, and what the calls used; `None` if the members came to no answer, or if there are more
+/// questions.
+///
+/// # Errors
+/// A damaged run folder.
+pub fn answer_of(
+    engine: &Engine<'_>,
+    run: &results::Run<'_>,
+    digest: &str,
+) -> Result<Option<(String, Spent)>, DriveError> {
+    let priced = |model: &str| engine.knows_price(&run.manifest, model);
+    let sheet = Sheet::read(&run.tables, digest, &run.manifest, &[], &priced)?;
+    let is_one = sheet.rows.len() == 1;
+    let row = sheet.rows.into_iter().next().filter(|_| is_one);
+    Ok(row.and_then(|row| Some((row.answer?, row.spent))))
 }

@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, propose, refine, repair, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, propose, refine, repair, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -40,7 +40,7 @@ pub struct AgentCoder {
     most: u32,
 }
 
-const PROGRAM: &str = include_str!("prompts/program.md");
+const PROGRAM: Prompt = Prompt::new("program", "asks for the program", include_str!("prompts/program.md"));
 
 impl Method for AgentCoder {
     const NAME: &'static str = "agentcoder";
@@ -56,6 +56,7 @@ impl Method for AgentCoder {
         coordination: Coordination::Static,
     });
     const TOOLS: &'static [&'static str] = &[Ran::PYTHON];
+    const PROMPTS: &'static [Prompt] = &[PROGRAM, repair::TESTS, refine::AGAIN, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, most: u32) -> Result<Self, Invalid> {

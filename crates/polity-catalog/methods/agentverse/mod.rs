@@ -6,15 +6,16 @@ mod tests;
 
 use crate::team::refine::Finding;
 use crate::team::{
-    ANSWERS, NO_ANSWER, Stand, judge, layers, refine, repair, solve_one, talk, tell_all, to_solve, verdict,
+    ANSWERS, DECEIVE, FORM, LENGTH, NO_ANSWER, Stand, judge, layers, refine, repair, solve_one, talk, tell_all,
+    to_solve, verdict,
 };
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::items::judged;
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -83,10 +84,44 @@ const CHANGES: u16 = 1;
 const ACCEPTED: u16 = 2;
 /// Index of [`Method::RECORDS`].
 const EXPERT: u16 = 2;
-const RECRUIT: &str = include_str!("prompts/recruit.md");
-const WORK: &str = include_str!("prompts/work.md");
-const REVIEW: &str = include_str!("prompts/review.md");
-const EVALUATE: &str = include_str!("prompts/evaluate.md");
+const RECRUIT: Prompt =
+    Prompt::new("recruit", "asks for descriptions of the experts", include_str!("prompts/recruit.md")).may_hold(&["n"]);
+const WORK: Prompt = Prompt::new("work", "tells an expert to answer", include_str!("prompts/work.md"));
+const REVIEW: Prompt =
+    Prompt::new("review", "tells an expert how to review, after the prompt `check`", include_str!("prompts/review.md"));
+const EVALUATE: Prompt = Prompt::new(
+    "evaluate",
+    "tells the evaluator what to judge, after the prompt `check`",
+    include_str!("prompts/evaluate.md"),
+);
+
+const LAST_GROUP: Prompt = Prompt::new(
+    "last-group",
+    "shows the recruiter the last group and what became of it",
+    "The last group:\n{{ experts }}\n\nWhat the evaluator said:\n{{ advice }}",
+)
+.may_hold(&["experts", "advice"]);
+const ADVICE: Prompt = Prompt::new(
+    "advice",
+    "shows the experts what the evaluator said of the last answer",
+    "What an evaluator said of the last answer:\n{{ advice }}",
+)
+.must_hold(&["advice"]);
+const EXPERT_PERSONA: Prompt =
+    Prompt::new("expert", "tells a member which expert it is", "In this group you are: {{ expert }}")
+        .must_hold(&["expert"]);
+const GROUP: Prompt = Prompt::new(
+    "group",
+    "shows the evaluator the group that gave the answer",
+    "The group that gave it:\n{{ experts }}",
+)
+.may_hold(&["experts"]);
+const RESULT: Prompt = Prompt::new(
+    "result",
+    "shows the evaluator what came of carrying the answer out",
+    "What came of carrying it out:\n{{ result }}",
+)
+.must_hold(&["result"]);
 
 impl Method for AgentVerse {
     const NAME: &'static str = "agentverse";
@@ -108,6 +143,25 @@ impl Method for AgentVerse {
         coordination: Coordination::Dynamic,
     });
     const TOOLS: &'static [&'static str] = &[Ran::PYTHON];
+    const PROMPTS: &'static [Prompt] = &[
+        RECRUIT,
+        WORK,
+        REVIEW,
+        EVALUATE,
+        LAST_GROUP,
+        ADVICE,
+        EXPERT_PERSONA,
+        GROUP,
+        RESULT,
+        judge::CHECK,
+        layers::SYNTHESISE,
+        layers::ALONE,
+        refine::AGAIN,
+        repair::TESTS,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -151,14 +205,13 @@ impl AgentVerse {
         let (by, n) = (context.cast("recruiter"), self.params.experts);
         let mut shown = Vec::new();
         if !advice.is_empty() {
-            shown.push(Part::Text(format!(
-                "The last group:\n{}\n\nWhat the evaluator said:\n{advice}",
-                before.join("\n")
-            )));
+            let values = [("experts", before.join("\n")), ("advice", advice.to_owned())];
+            let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+            shown.push(Part::Text(context.filled(&LAST_GROUP, &values)));
         }
         let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: n, most: n };
         let format = ResponseFormat::Record(vec![("experts".into(), list)]);
-        let order = format!("{} Their number is {n}.", RECRUIT.trim_end());
+        let order = context.filled(&RECRUIT, &[("n", &n.to_string())]);
         let experts = match context
             .ask(Brief::new(by, talk(context, by, &shown, &order), format).task(Task::Write))
             .await
@@ -189,7 +242,7 @@ impl AgentVerse {
         let n = self.params.experts as usize;
         let solver = member(context, 0);
         let advice: Vec<Part> = (!advice.is_empty())
-            .then(|| Part::Text(format!("What an evaluator said of the last answer:\n{advice}")))
+            .then(|| Part::Text(context.filled(&ADVICE, &[("advice", advice)])))
             .into_iter()
             .collect();
         if self.params.discussion == Discussion::Horizontal {
@@ -197,12 +250,14 @@ impl AgentVerse {
             for place in 1..n {
                 let shown: Vec<Part> = advice.iter().cloned().chain(said.iter().map(Stand::said)).collect();
                 tell_all(context, member(context, place), &said);
-                let brief = as_expert(to_solve(context, member(context, place), &shown, WORK), experts, place);
+                let brief = to_solve(context, member(context, place), &shown, WORK);
+                let brief = as_expert(context, brief, experts, place);
                 said.extend(solve_one(context, brief.sample(place as u32)).await);
             }
             tell_all(context, solver, &said);
             let shown: Vec<Part> = advice.into_iter().chain(said.iter().map(Stand::said)).collect();
-            let brief = as_expert(to_solve(context, solver, &shown, layers::instruction(&said)), experts, 0);
+            let brief = to_solve(context, solver, &shown, layers::instruction(&said));
+            let brief = as_expert(context, brief, experts, 0);
             return solve_one(context, brief).await.or_else(|| said.pop());
         }
         let brief = match &before {
@@ -215,10 +270,12 @@ impl AgentVerse {
             }
             None => to_solve(context, solver, &[], WORK),
         };
-        let mut held = solve_one(context, as_expert(brief, experts, 0)).await.or(before)?;
+        let brief = as_expert(context, brief, experts, 0);
+        let mut held = solve_one(context, brief).await.or(before)?;
         for _ in 0..self.params.reviews {
             let Some(finding) = reviewed(context, experts, n, &held).await else { break };
-            let brief = as_expert(refine::to_revise(context, solver, &held, &finding), experts, 0);
+            let brief = refine::to_revise(context, solver, &held, &finding);
+            let brief = as_expert(context, brief, experts, 0);
             held = solve_one(context, brief).await.unwrap_or(held);
         }
         Some(held)
@@ -232,9 +289,11 @@ fn member(context: &TeamContext<'_>, place: usize) -> usize {
 }
 
 /// Tells a member which expert it is.
-fn as_expert(mut brief: Brief, experts: &[String], place: usize) -> Brief {
+fn as_expert(context: &TeamContext<'_>, mut brief: Brief, experts: &[String], place: usize) -> Brief {
     if let Some(expert) = experts.get(place) {
-        brief.messages.insert(0, ChatMessage::text(Role::System, format!("In this group you are: {expert}")));
+        brief
+            .messages
+            .insert(0, ChatMessage::text(Role::System, context.filled(&EXPERT_PERSONA, &[("expert", expert)])));
     }
     brief
 }
@@ -246,7 +305,7 @@ async fn reviewed(context: &mut TeamContext<'_>, experts: &[String], n: usize, h
         let reviewer = member(context, place);
         tell_all(context, reviewer, std::slice::from_ref(held));
         let brief = judge::to_check(context, reviewer, held, REVIEW).sample(place as u32);
-        briefs.push(as_expert(brief, experts, place));
+        briefs.push(as_expert(context, brief, experts, place));
     }
     let heard = context.ask_all(briefs).await;
     let objections = heard.iter().enumerate().filter_map(|(n, heard)| {
@@ -276,8 +335,11 @@ async fn evaluated(
 ) -> Option<(bool, String)> {
     let by = context.cast("evaluator");
     tell_all(context, by, std::slice::from_ref(held));
-    let result =
-        if executed.is_empty() { String::new() } else { format!("\nWhat came of carrying it out:\n{executed}") };
-    let order = format!("The group that gave it:\n{}{result}\n{}", experts.join("\n"), EVALUATE.trim_end());
+    let mut order = vec![context.filled(&GROUP, &[("experts", &experts.join("\n"))])];
+    if !executed.is_empty() {
+        order.push(context.filled(&RESULT, &[("result", executed)]));
+    }
+    order.push(context.prompt(&EVALUATE).to_owned());
+    let order = order.join("\n");
     judge::check(context, by, held, &order).await
 }

@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::line::{Document, document};
-use crate::team::{ANSWER, ANSWERS, Stand, judge, to_write, verdict, write, written};
+use crate::team::line::{DOCUMENT, Document, NOT_ACCEPTED, document};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, Stand, judge, to_write, verdict, write, written};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -76,13 +77,26 @@ const QUALITY: u16 = 4;
 const PLAN: u16 = 2;
 const PARAGRAPH: u16 = 3;
 const SCORES: u16 = 4;
-const PLANNER: &str = include_str!("prompts/plan.md");
-const NEXT: &str = include_str!("prompts/paragraph.md");
-const WHOLE: &str = include_str!("prompts/whole.md");
+const PLANNER: Prompt = Prompt::new("plan", "asks for the plan", include_str!("prompts/plan.md"));
+const NEXT: Prompt =
+    Prompt::new("paragraph", "asks for the next paragraph", include_str!("prompts/paragraph.md")).must_hold(&["step"]);
+const WHOLE: Prompt = Prompt::new("whole", "asks for the whole text at once", include_str!("prompts/whole.md"));
 /// The dimensions of quality, in the order of LongBench-Write.
 const CRITERIA: [&str; 6] =
     ["relevance", "accuracy", "coherence", "clarity", "breadth and depth", "reading experience"];
 const MARKS: (f64, f64) = (1.0, 5.0);
+
+const SHOWN_PLAN: Prompt =
+    Prompt::new("shown-plan", "shows the writer the plan", "The plan:\n{{ plan }}").must_hold(&["plan"]);
+const SO_FAR: Prompt =
+    Prompt::new("so-far", "shows the writer what is written", "Written so far:\n{{ text }}").must_hold(&["text"]);
+const STEP: Prompt = Prompt::new(
+    "step",
+    "describes a paragraph of the plan; it is put for `{{ step }}` in `paragraph`",
+    "Paragraph {{ n }}: {{ point }} ({{ words }} words)",
+)
+.must_hold(&["point"])
+.may_hold(&["n", "words"]);
 
 impl Method for AgentWrite {
     const NAME: &'static str = "agentwrite";
@@ -115,10 +129,19 @@ impl Method for AgentWrite {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] =
+        &[PLANNER, NEXT, WHOLE, SHOWN_PLAN, SO_FAR, STEP, DOCUMENT, NOT_ACCEPTED, judge::RATE, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
         Ok(AgentWrite(params))
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_planner = team.get(member).is_some_and(|member| member.role.as_deref() == Some("planner"));
+        (is_planner && self.0.order == Order::Whole)
+            .then(|| "`order: whole` has no plan".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -158,28 +181,28 @@ impl AgentWrite {
     async fn written(&self, context: &mut TeamContext<'_>, writer: usize) -> Result<Option<String>, Fault> {
         let planner = context.cast("planner");
         let Some(plan) = document::<Plan>(context, planner, &[], PLANNER).await? else { return Ok(None) };
-        let steps: Vec<String> = plan.paragraphs.iter().enumerate().map(|(n, step)| step.line(n)).collect();
+        let steps: Vec<String> = plan.paragraphs.iter().enumerate().map(|(n, step)| step.line(context, n)).collect();
         let lines = steps.join("\n");
         context.record(planner, PLAN, &lines);
         context.measure(PLANNED_WORDS, plan.paragraphs.iter().map(|step| f64::from(step.words)).sum());
         context.measure(PARAGRAPHS, steps.len() as f64);
-        let plan_shown = Part::Text(format!("The plan:\n{lines}"));
-        let order = |step: &String| format!("{}\n{step}", NEXT.trim_end());
+        let plan_shown = Part::Text(context.filled(&SHOWN_PLAN, &[("plan", &lines)]));
+        let orders: Vec<String> = steps.iter().map(|step| context.filled(&NEXT, &[("step", step)])).collect();
         let texts = match self.0.order {
             Order::Parallel => {
                 let shown = [plan_shown];
-                let brief = |step| to_write(context, writer, &shown, &order(step));
-                let briefs = steps.iter().map(brief).collect();
+                let brief = |order| to_write(context, writer, &shown, order);
+                let briefs = orders.iter().map(brief).collect();
                 written(context, briefs, |value| value.as_text()).await
             }
             Order::Sequential | Order::Whole => {
                 let mut texts: Vec<String> = Vec::new();
-                for step in &steps {
+                for order in &orders {
                     let mut shown = vec![plan_shown.clone()];
                     if !texts.is_empty() {
-                        shown.push(Part::Text(format!("Written so far:\n{}", texts.join("\n\n"))));
+                        shown.push(Part::Text(context.filled(&SO_FAR, &[("text", &texts.join("\n\n"))])));
                     }
-                    let Some(text) = write(context, writer, &shown, &order(step)).await else { break };
+                    let Some(text) = write(context, writer, &shown, order).await else { break };
                     texts.push(text.trim().to_owned());
                 }
                 texts
@@ -209,8 +232,9 @@ impl AgentWrite {
 
 impl Paragraph {
     /// Returns the paragraph as a line of the plan.
-    fn line(&self, n: usize) -> String {
-        format!("Paragraph {}: {} ({} words)", n + 1, self.point.trim(), self.words)
+    fn line(&self, context: &TeamContext<'_>, n: usize) -> String {
+        let (n, words) = ((n + 1).to_string(), self.words.to_string());
+        context.filled(&STEP, &[("n", &n), ("point", self.point.trim()), ("words", &words)])
     }
 }
 

@@ -3,13 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::line::{Document, document, shown};
-use crate::team::{ANSWERS, Stand, judge, refine, solve_one, to_solve, verdict};
+use crate::team::line::{DOCUMENT, Document, NOT_ACCEPTED, document, shown};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, refine, solve_one, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::judged;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -80,10 +80,29 @@ struct State {
 
 /// Indices of [`Method::RECORDS`].
 const ROLES: u16 = 2;
-const PLANNER: &str = include_str!("prompts/planner.md");
-const OBSERVER: &str = include_str!("prompts/observer.md");
-const WORK: &str = include_str!("prompts/work.md");
-const CHECK: &str = include_str!("prompts/check.md");
+const PLANNER: Prompt =
+    Prompt::new("planner", "asks for roles and a plan", include_str!("prompts/planner.md")).may_hold(&["most"]);
+const OBSERVER: Prompt = Prompt::new(
+    "observer",
+    "tells an observer which part of the draft to look at, after the prompt `check`",
+    include_str!("prompts/observer.md"),
+)
+.must_hold(&["part"]);
+const WORK: Prompt = Prompt::new("work", "tells a member to do its step", include_str!("prompts/work.md"));
+const CHECK: Prompt = Prompt::new(
+    "check-step",
+    "tells the observer of a step what is right, after the prompt `check`",
+    include_str!("prompts/check.md"),
+)
+.must_hold(&["step"]);
+
+const ROLE: Prompt = Prompt::new("role", "tells a member its role", "You are {{ name }}: {{ expertise }}")
+    .may_hold(&["name", "expertise"]);
+const STEP: Prompt = Prompt::new("step", "tells a member its step", "Your step: {{ task }}").must_hold(&["task"]);
+const REMARKS: Prompt =
+    Prompt::new("remarks", "shows the planner the remarks of an observer", "Remarks on the {{ part }}: {{ remarks }}")
+        .must_hold(&["remarks"])
+        .may_hold(&["part"]);
 
 impl Method for AutoAgents {
     const NAME: &'static str = "autoagents";
@@ -99,6 +118,22 @@ impl Method for AutoAgents {
         strategy: Strategy::Model,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[
+        PLANNER,
+        OBSERVER,
+        WORK,
+        CHECK,
+        ROLE,
+        STEP,
+        REMARKS,
+        DOCUMENT,
+        NOT_ACCEPTED,
+        judge::CHECK,
+        refine::AGAIN,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -120,12 +155,14 @@ impl Method for AutoAgents {
             if draft.steps.is_empty() { vec![Step { role: String::new(), task: String::new() }] } else { draft.steps };
         for (n, step) in steps.iter().enumerate().skip(state.step as usize) {
             let role = draft.roles.iter().find(|role| role.name == step.role).or(draft.roles.first());
-            let told = role.map_or(String::new(), |role| format!("You are {}: {}\n", role.name, role.expertise));
+            let values = |role: &Expert| context.filled(&ROLE, &[("name", &role.name), ("expertise", &role.expertise)]);
+            let told = role.map_or(String::new(), |role| format!("{}\n", values(role)));
             let mut shown: Vec<Part> = state.done.iter().map(Stand::said).collect();
-            shown.push(Part::Text(format!("{told}Your step: {}", step.task)));
+            shown.push(Part::Text(format!("{told}{}", context.filled(&STEP, &[("task", &step.task)]))));
             let question = to_solve(context, 0, &shown, WORK).sample(state.step);
             if let Some(first) = solve_one(context, question.clone()).await {
-                let (observer, check) = (context.cast("action observer"), CHECK.replace("STEP", &step.task));
+                let (observer, check) =
+                    (context.cast("action observer"), context.filled(&CHECK, &[("step", &step.task)]));
                 let tries = self.params.tries - 1;
                 state.done.push(refine::until_it_passes(context, &question, first, (observer, &check), tries).await);
             }
@@ -146,7 +183,7 @@ impl AutoAgents {
         let observers = [context.cast("agent observer"), context.cast("plan observer")];
         let (mut remarks, mut held): (Vec<Part>, Option<Draft>) = (Vec::new(), None);
         for n in 0..self.params.drafts {
-            let order = format!("{} Invent at most {} roles.", PLANNER.trim_end(), self.params.roles);
+            let order = context.filled(&PLANNER, &[("most", &self.params.roles.to_string())]);
             let Some(draft) = document::<Draft>(context, planner, &remarks, &order).await? else { break };
             remarks = vec![shown(&draft)];
             if let Some(Part::Text(text)) = remarks.first() {
@@ -160,9 +197,13 @@ impl AutoAgents {
             for (observer, of) in observers.into_iter().zip(["roles", "steps"]) {
                 let text = serde_json::to_string(&held).unwrap_or_default();
                 let proposal = Stand { by: "Planner".into(), answer: text, reasons: String::new() };
-                let brief = judge::to_check(context, observer, &proposal, &OBSERVER.replace("OF", of)).sample(n);
+                let order = context.filled(&OBSERVER, &[("part", of)]);
+                let brief = judge::to_check(context, observer, &proposal, &order).sample(n);
                 match context.ask(brief).await.ok().as_ref().and_then(judged) {
-                    Some((false, words)) => remarks.push(Part::Text(format!("Remarks on the {of}: {words}"))),
+                    Some((false, words)) => {
+                        let values = [("part", of), ("remarks", words)];
+                        remarks.push(Part::Text(context.filled(&REMARKS, &values)));
+                    }
                     // Without a judgement there is no basis for a revision.
                     _ => passed += 1,
                 }

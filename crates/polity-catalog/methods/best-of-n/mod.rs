@@ -1,9 +1,9 @@
 //! Many answers; a judge names the best. See README.md for the source and what is reproduced.
 
-use crate::team::{ANSWERS, Stand, judge, propose, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, propose, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -26,7 +26,8 @@ pub struct Params {
 /// Many answers, one chosen.
 pub struct BestOfN(Params);
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 
 impl Method for BestOfN {
     const NAME: &'static str = "best-of-n";
@@ -41,6 +42,7 @@ impl Method for BestOfN {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, judge::CHOOSE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, NO_ANSWER, talk, verdict};
+use crate::team::{ANSWERS, DECEIVE, NO_ANSWER, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -45,7 +45,7 @@ pub struct Brainstorm {
     rounds: u32,
 }
 
-const ASK: &str = include_str!("prompts/ideas.md");
+const ASK: Prompt = Prompt::new("ideas", "asks for ideas", include_str!("prompts/ideas.md")).may_hold(&["most"]);
 /// Index of [`Method::RECORDS`].
 const IDEA: u16 = 2;
 /// Indices of [`Method::QUANTITIES`].
@@ -72,6 +72,7 @@ impl Method for Brainstorm {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[ASK, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -128,7 +129,7 @@ impl Brainstorm {
         }
         let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: 0, most: ideas };
         let form = ResponseFormat::Record(vec![("ideas".into(), list)]);
-        let instruction = ASK.trim_end().replace("MOST", &ideas.to_string());
+        let instruction = context.filled(&ASK, &[("most", &ideas.to_string())]);
         Brief::new(member, talk(context, member, &shown, &instruction), form).task(Task::Write)
     }
 }

@@ -1,9 +1,9 @@
 //! One member reasons, then answers. See README.md for the source and what is reproduced.
 
-use crate::team::{ANSWERS, propose, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, propose, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, NoParams, Registry};
@@ -16,7 +16,8 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 /// Reasons, then an answer.
 pub struct ChainOfThought;
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 
 impl Method for ChainOfThought {
     const NAME: &'static str = "chain-of-thought";
@@ -30,6 +31,7 @@ impl Method for ChainOfThought {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, FORM, LENGTH, DECEIVE];
     type Params = NoParams;
 
     fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -6,12 +6,13 @@ mod tests;
 
 use crate::team::judge::{Prune, Pruning, kept};
 use crate::team::repair::{self, Passed};
-use crate::team::{ANSWERS, Stand, drafts, refine, solve, solve_one, to_solve, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, drafts, judge, refine, solve, solve_one, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -59,12 +60,22 @@ const CASES: u16 = 1;
 const PROGRAMS: u16 = 2;
 /// Index of [`Method::RECORDS`].
 const WRITTEN: u16 = 2;
-const PROMPT: &str = include_str!("prompts/prompt.md");
-const PROGRAM: &str = include_str!("prompts/program.md");
-const ADVICE: &str = include_str!("prompts/advice.md");
-const MARK_PROMPTS: &str = include_str!("prompts/mark-prompts.md");
-const MARK_TESTS: &str = include_str!("prompts/mark-tests.md");
-const MARK_ADVICE: &str = include_str!("prompts/mark-advice.md");
+const PROMPT: Prompt =
+    Prompt::new("prompt", "asks the prompt agent for instructions", include_str!("prompts/prompt.md"));
+const PROGRAM: Prompt = Prompt::new("program", "asks the coder for the program", include_str!("prompts/program.md"));
+const ADVICE: Prompt = Prompt::new("advice", "asks the repair agent for advice", include_str!("prompts/advice.md"));
+const MARK_PROMPTS: Prompt =
+    Prompt::new("mark-prompts", "asks for marks of the instructions", include_str!("prompts/mark-prompts.md"))
+        .may_hold(&["low", "high"]);
+const MARK_TESTS: Prompt =
+    Prompt::new("mark-tests", "asks for marks of the suites of tests", include_str!("prompts/mark-tests.md"))
+        .may_hold(&["low", "high"]);
+const MARK_ADVICE: Prompt =
+    Prompt::new("mark-advice", "asks for marks of the advice", include_str!("prompts/mark-advice.md"))
+        .may_hold(&["low", "high"]);
+
+const HOW: Prompt = Prompt::new("how", "shows the coder the instructions", "How to go about it:\n{{ instructions }}")
+    .must_hold(&["instructions"]);
 
 impl Method for CodeCor {
     const NAME: &'static str = "codecor";
@@ -89,6 +100,21 @@ impl Method for CodeCor {
         coordination: Coordination::Static,
     });
     const TOOLS: &'static [&'static str] = &[Ran::PYTHON];
+    const PROMPTS: &'static [Prompt] = &[
+        PROMPT,
+        PROGRAM,
+        ADVICE,
+        MARK_PROMPTS,
+        MARK_TESTS,
+        MARK_ADVICE,
+        HOW,
+        judge::MARK,
+        repair::TESTS,
+        refine::AGAIN,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, repairs: u32) -> Result<Self, Invalid> {
@@ -118,7 +144,7 @@ impl Method for CodeCor {
         }
         context.measure(CASES, cases.len() as f64);
         let brief = |(n, prompt): (usize, &String)| {
-            let how = (!prompt.is_empty()).then(|| Part::Text(format!("How to go about it:\n{prompt}")));
+            let how = (!prompt.is_empty()).then(|| Part::Text(context.filled(&HOW, &[("instructions", prompt)])));
             let shown: Vec<Part> = how.into_iter().collect();
             to_solve(context, coder, &shown, PROGRAM).sample(n as u32)
         };
@@ -131,7 +157,7 @@ impl Method for CodeCor {
 }
 
 impl CodeCor {
-    fn pruning(&self, instruction: Option<&'static str>) -> Pruning<'static> {
+    fn pruning(&self, instruction: Option<Prompt>) -> Pruning {
         Pruning { prune: self.params.prune, keep: self.params.keep as usize, scale: (1.0, 10.0), instruction }
     }
 
@@ -141,7 +167,7 @@ impl CodeCor {
         context: &mut TeamContext<'_>,
         author: usize,
         texts: Vec<String>,
-        instruction: &'static str,
+        instruction: Prompt,
     ) -> Vec<String> {
         let by = context.team[author].name.clone();
         let stand = |answer| Stand { by: by.clone(), answer, reasons: String::new() };

@@ -4,11 +4,12 @@
 mod tests;
 
 use crate::team::act::{self, Acted, Course};
-use crate::team::{ANSWER, ANSWERS, NO_ANSWER, Stand, talk, verdict};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, LENGTH, NO_ANSWER, Stand, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    ABSENT, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -20,8 +21,10 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<Crew>(files);
 }
 
-const WORK: &str = include_str!("prompts/work.md");
-const LAST: &str = include_str!("prompts/last.md");
+const WORK: Prompt = Prompt::new("work", "tells a member to do its part", include_str!("prompts/work.md"));
+const LAST: Prompt =
+    Prompt::new("last", "tells the last member to finish", include_str!("prompts/last.md")).may_hold(&["length"]);
+const TASK: Prompt = Prompt::new("task", "tells a member its task", "Your task: {{ task }}").must_hold(&["task"]);
 /// Indices of the method's own records.
 const CALL: u16 = 2;
 const RESULT: u16 = 3;
@@ -88,6 +91,7 @@ impl Method for Crew {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[WORK, LAST, TASK, act::ANSWER_DOC, act::REASONS_DOC, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, members: usize, _: u32) -> Result<Self, Invalid> {
@@ -104,6 +108,12 @@ impl Method for Crew {
         Ok(Crew { tasks, steps: params.steps })
     }
 
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_named = self.tasks.iter().any(|task| task.member as usize == member);
+        let is_absent = team.get(member).is_some_and(|member| member.role.as_deref() == Some(ABSENT));
+        (!is_named && !is_absent).then(|| "none of the `tasks` is for it".into())
+    }
+
     /// Every reply is a round, so a killed run resumes at the last one.
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let mut state: State = context.restore()?.unwrap_or_default();
@@ -111,7 +121,7 @@ impl Method for Crew {
             let member = task.member as usize;
             let shown: Vec<Part> = state.results.iter().map(Stand::said).collect();
             let last = state.results.len() + 1 == self.tasks.len();
-            let opening = talk(context, member, &shown, &instruction(task, last));
+            let opening = talk(context, member, &shown, &instruction(context, task, last));
             let may =
                 if state.replies + 1 < self.steps { act::offers(context, member)? } else { act::answer_only(context) };
             state.replies += 1;
@@ -147,8 +157,13 @@ impl Crew {
     }
 }
 
-fn instruction(task: &CrewTask, last: bool) -> String {
-    let own = task.task.trim();
-    let how = if last { LAST } else { WORK }.trim_end();
-    if own.is_empty() { how.to_owned() } else { format!("Your task: {own}\n{how}") }
+fn instruction(context: &TeamContext<'_>, task: &CrewTask, last: bool) -> String {
+    let how = match last {
+        true => context.filled(&LAST, &[("length", context.prompt(&LENGTH))]),
+        false => context.prompt(&WORK).to_owned(),
+    };
+    match task.task.trim() {
+        "" => how,
+        own => format!("{}\n{how}", context.filled(&TASK, &[("task", own)])),
+    }
 }

@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWER, ANSWERS, Stand, judge, solve, to_solve, verdict, vote};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -54,10 +55,15 @@ pub struct Debate {
     rounds: u32,
 }
 
-const ALONE: &str = include_str!("prompts/alone.md");
-const OTHERS: &str = include_str!("prompts/others.md");
-const NOBODY: &str = include_str!("prompts/nobody.md");
-const AGAIN: &str = include_str!("prompts/again.md");
+const ALONE: Prompt = Prompt::new("alone", "asks every member in the first round", include_str!("prompts/alone.md"));
+const OTHERS: Prompt = Prompt::new("others", "comes before the answers of others", include_str!("prompts/others.md"));
+const NOBODY: Prompt =
+    Prompt::new("nobody", "comes instead if nobody else has an answer", include_str!("prompts/nobody.md"));
+const AGAIN: Prompt = Prompt::new(
+    "again",
+    "tells a member to answer again after the answers of others",
+    include_str!("prompts/again.md"),
+);
 
 impl Method for Debate {
     const NAME: &'static str = "debate";
@@ -72,10 +78,18 @@ impl Method for Debate {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[ALONE, OTHERS, NOBODY, AGAIN, judge::CHOOSE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
         Ok(Debate { params, rounds })
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_judge = team.get(member).is_some_and(|member| member.role.as_deref() == Some("judge"));
+        (is_judge && self.params.aggregate == Aggregate::Majority)
+            .then(|| "`aggregate: majority` asks no judge, `aggregate: judge` does".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -118,7 +132,7 @@ impl Debate {
         if let Some(before) = &stands[place] {
             brief.messages.push(before.own());
         }
-        let mut parts = vec![Part::Text(OTHERS.trim_end().into())];
+        let mut parts = vec![Part::Text(context.prompt(&OTHERS).to_owned())];
         for other in context.hears(member) {
             let Some(stand) = members.iter().position(|m| *m == other).and_then(|place| stands[place].as_ref()) else {
                 continue;
@@ -128,9 +142,9 @@ impl Debate {
             parts.push(Stand { reasons, ..stand.clone() }.said());
         }
         if parts.len() == 1 {
-            parts = vec![Part::Text(NOBODY.trim_end().into())];
+            parts = vec![Part::Text(context.prompt(&NOBODY).to_owned())];
         }
-        parts.push(Part::Text(AGAIN.trim_end().into()));
+        parts.push(Part::Text(context.prompt(&AGAIN).to_owned()));
         brief.messages.push(ChatMessage { role: Role::User, parts });
         brief
     }

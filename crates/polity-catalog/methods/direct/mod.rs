@@ -1,10 +1,11 @@
 //! One member answers at once, without reasons: the simplest baseline. See README.md for the source and what is reproduced.
 
-use crate::team::{ANSWERS, form, stand, talk, verdict, wanted_answer};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, form, stand, talk, verdict, wanted_answer};
 use polity_kernel::Invalid;
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, NoParams, Registry};
@@ -28,15 +29,21 @@ impl Method for Direct {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[FORM, LENGTH, DECEIVE];
     type Params = NoParams;
 
     fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
         Ok(Direct)
     }
 
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_idle = team.get(member).is_some_and(|member| member.role.is_none()) && member > 0;
+        is_idle.then(|| "the first member does all the work".into())
+    }
+
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let response_format = ResponseFormat::Record(vec![("answer".into(), wanted_answer(context))]);
-        let heard = context.ask(Brief::new(0, talk(context, 0, &[], form(context)), response_format)).await;
+        let heard = context.ask(Brief::new(0, talk(context, 0, &[], &form(context)), response_format)).await;
         let bare = heard.map(|value| value.field(0).cloned().unwrap_or(value));
         Ok(verdict(stand(context, 0, bare).map(|stand| stand.answer)))
     }

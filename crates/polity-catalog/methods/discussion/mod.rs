@@ -4,10 +4,11 @@
 mod tests;
 
 use crate::team::discuss::{Paradigm, Table, Words, speak};
-use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, vote};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, Stand, discuss, judge, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -93,11 +94,20 @@ impl Method for Discussion {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] =
+        &[discuss::OPEN, discuss::JOIN, judge::CHOOSE, judge::MARK, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, turns: u32) -> Result<Self, Invalid> {
         Invalid::within(1..=20, "debate_rounds", params.debate_rounds)?;
         Ok(Discussion { params, turns })
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_judge = team.get(member).is_some_and(|member| member.role.as_deref() == Some("judge"));
+        (is_judge && self.params.decision != Decision::Judge)
+            .then(|| "a judge is asked with `decision: judge` alone".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

@@ -4,11 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, Stand, form, judge, stand, talk, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, form, judge, stand, talk, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -53,8 +54,13 @@ struct Node {
 
 /// Index of [`Method::RECORDS`].
 const IMPORTANCE: u16 = 2;
-const STEPS: &str = include_str!("prompts/steps.md");
-const WEIGH: &str = include_str!("prompts/weigh.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
+const WEIGH: Prompt = Prompt::new(
+    "weigh",
+    "tells a member to mark the answers of others and to answer again",
+    include_str!("prompts/weigh.md"),
+);
 
 impl Method for Dylan {
     const NAME: &'static str = "dylan";
@@ -72,6 +78,7 @@ impl Method for Dylan {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, WEIGH, judge::MARK, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, members: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -81,6 +88,13 @@ impl Method for Dylan {
             }
             _ => Ok(Dylan { params, rounds }),
         }
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_ranker = team.get(member).is_some_and(|member| member.role.as_deref() == Some("ranker"));
+        (is_ranker && self.params.keep.is_none())
+            .then(|| "a ranker is asked if `keep` is set".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -157,7 +171,7 @@ async fn node(context: &mut TeamContext<'_>, member: usize, before: &[Stand]) ->
         fields.push(("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n }));
     }
     let shown: Vec<Part> = before.iter().map(Stand::said).collect();
-    let instruction = format!("{}\n{}", if n > 0 { WEIGH } else { STEPS }.trim_end(), form(context));
+    let instruction = format!("{}\n{}", context.prompt(if n > 0 { &WEIGH } else { &STEPS }), form(context));
     crate::team::tell_all(context, member, before);
     let heard = context
         .ask(Brief::new(member, talk(context, member, &shown, &instruction), ResponseFormat::Record(fields)))

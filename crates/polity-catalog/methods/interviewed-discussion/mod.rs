@@ -5,11 +5,11 @@
 mod tests;
 
 use crate::team::discuss::{Paradigm, Table, Words, speak};
-use crate::team::{ANSWERS, Stand, propose, solve, to_solve, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, propose, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Quantity, Records, Strategy, Structure, Taxonomy,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
     TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
@@ -68,10 +68,20 @@ const PRESSURE: u16 = 5;
 /// Indices of [`Method::RECORDS`].
 const MOVED: u16 = 2;
 const IMPERSONATED: u16 = 3;
-const BEFORE: &str = include_str!("prompts/before.md");
-const AFTER: &str = include_str!("prompts/after.md");
-const COLLABORATE: &str = include_str!("prompts/collaborate.md");
-const DEBATE: &str = include_str!("prompts/debate.md");
+const BEFORE: Prompt =
+    Prompt::new("before", "asks a member in private before the discussion", include_str!("prompts/before.md"));
+const AFTER: Prompt =
+    Prompt::new("after", "asks a member in private after the discussion", include_str!("prompts/after.md"));
+const COLLABORATE: Prompt = Prompt::new(
+    "collaborate",
+    "tells a speaker how to speak, with `instruction: collaborate`",
+    include_str!("prompts/collaborate.md"),
+);
+const DEBATE: Prompt = Prompt::new(
+    "debate",
+    "tells a speaker how to speak, with `instruction: debate`",
+    include_str!("prompts/debate.md"),
+);
 
 impl Method for InterviewedDiscussion {
     const NAME: &'static str = "interviewed-discussion";
@@ -116,6 +126,7 @@ impl Method for InterviewedDiscussion {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[BEFORE, AFTER, COLLABORATE, DEBATE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -149,7 +160,7 @@ impl Method for InterviewedDiscussion {
         let slots = Paradigm::Memory.slots(members.len(), 1);
         while context.round() + 1 < self.rounds {
             for slot in &slots {
-                let words = Words { open: words, join: words };
+                let words = Words { open: words.into(), join: words.into() };
                 if let Some(said) = speak(context, &members, slot, &mut course.table, words).await {
                     course.said.push((slot.speaker, said));
                 }
@@ -180,7 +191,7 @@ impl Course {
             }
             brief.messages.push(stand.own());
         }
-        heard.push(Part::Text(AFTER.trim_end().into()));
+        heard.push(Part::Text(context.prompt(&AFTER).to_owned()));
         brief.messages.push(ChatMessage { role: Role::User, parts: heard });
         brief
     }

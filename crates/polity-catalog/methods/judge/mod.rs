@@ -1,10 +1,11 @@
 //! Judges of pairs of answers: alone, by marks, as a jury, in a debate, with a critic. See README.md for the sources and what is reproduced.
 
-use crate::team::{NO_ANSWER, Stand, talk, verdict};
+use crate::team::{DECEIVE, NO_ANSWER, Stand, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Reply, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -69,12 +70,24 @@ struct Opinion {
 const VERDICT: u16 = 0;
 const GIVEN_ORDER: u16 = 2;
 const SWAPPED_ORDER: u16 = 3;
-const BETTER: &str = include_str!("prompts/better.md");
-const RUBRIC: &str = include_str!("prompts/rubric.md");
-const OTHERS: &str = include_str!("prompts/others.md");
-const CRITIC: &str = include_str!("prompts/critic.md");
+const BETTER: Prompt =
+    Prompt::new("better", "asks a judge for the better of two answers", include_str!("prompts/better.md"));
+const RUBRIC: Prompt =
+    Prompt::new("rubric", "asks for a mark by criteria", include_str!("prompts/rubric.md")).may_hold(&["rubric"]);
+const OTHERS: Prompt = Prompt::new("others", "shows a judge the verdicts of others", include_str!("prompts/others.md"))
+    .must_hold(&["verdicts"]);
+const CRITIC: Prompt =
+    Prompt::new("critic", "asks the critic for its own mark", include_str!("prompts/critic.md")).may_hold(&["rubric"]);
 const NAMES: [&str; 2] = ["A", "B"];
 const MARKS: (f64, f64) = (1.0, 10.0);
+
+const MARKED: Prompt = Prompt::new(
+    "marked",
+    "shows the critic the marks of the evaluator",
+    "An evaluator has given A {{ a }} and B {{ b }} of {{ most }}.",
+)
+.must_hold(&["a", "b"])
+.may_hold(&["most"]);
 
 impl Method for Judge {
     const NAME: &'static str = "judge";
@@ -96,6 +109,7 @@ impl Method for Judge {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[BETTER, RUBRIC, OTHERS, CRITIC, MARKED, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -107,6 +121,13 @@ impl Method for Judge {
 
     fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
         if item.pair { Ok(()) } else { Err("it compares pairs of answers and needs items of the shape `preference`") }
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_critic = team.get(member).is_some_and(|member| member.role.as_deref() == Some("critic"));
+        (is_critic && self.params.way != Way::Critic)
+            .then(|| "a critic is asked with `way: critic` alone".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -129,7 +150,8 @@ impl Method for Judge {
             Way::Critic => {
                 let marks = self.marks(context, first, RUBRIC, &[]).await;
                 let critic = context.cast("critic");
-                let words = format!("An evaluator has given A {} and B {} of {}.", marks[0], marks[1], MARKS.1);
+                let [a, b] = marks.map(|mark| mark.to_string());
+                let words = context.filled(&MARKED, &[("a", &a), ("b", &b), ("most", &MARKS.1.to_string())]);
                 let again = self.marks(context, critic, CRITIC, &[Part::Text(words)]).await;
                 higher(&[marks[0] + again[0], marks[1] + again[1]])
             }
@@ -183,9 +205,15 @@ impl Judge {
     }
 
     /// Returns a member's marks for both answers, each by itself; a missing mark counts as 0.
-    async fn marks(&self, context: &mut TeamContext<'_>, member: usize, instruction: &str, shown: &[Part]) -> [f64; 2] {
+    async fn marks(
+        &self,
+        context: &mut TeamContext<'_>,
+        member: usize,
+        instruction: Prompt,
+        shown: &[Part],
+    ) -> [f64; 2] {
         let rubric = self.params.rubric.join(", ");
-        let instruction = instruction.trim_end().replace("RUBRIC", &rubric);
+        let instruction = context.filled(&instruction, &[("rubric", &rubric)]);
         let mut briefs = Vec::new();
         for (i, stand) in pair(context).into_iter().enumerate() {
             let mut parts = shown.to_vec();
@@ -238,7 +266,7 @@ fn brief(context: &TeamContext<'_>, member: usize, place: usize, order: [usize; 
         .map(|opinion| format!("{}: {}", NAMES[opinion.better], opinion.why))
         .collect();
     if !others.is_empty() {
-        messages.push(ChatMessage::text(Role::User, format!("{}\n{}", OTHERS.trim_end(), others.join("\n"))));
+        messages.push(ChatMessage::text(Role::User, context.filled(&OTHERS, &[("verdicts", &others.join("\n"))])));
     }
     Brief::new(member, messages, response_format).task(Task::Choose)
 }

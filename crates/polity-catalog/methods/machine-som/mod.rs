@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWER, ANSWERS, Stand, solve, tell_all, to_solve, verdict, vote};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, Stand, solve, tell_all, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -82,9 +82,14 @@ const RIGHT_TO_WRONG: u16 = 2;
 const WRONG_TO_RIGHT: u16 = 3;
 const DISTINCT: u16 = 4;
 const MAJORITY: u16 = 5;
-const ALONE: &str = include_str!("prompts/alone.md");
-const DEBATE: &str = include_str!("prompts/debate.md");
-const REFLECT: &str = include_str!("prompts/reflect.md");
+const ALONE: Prompt = Prompt::new("alone", "asks every member in the first round", include_str!("prompts/alone.md"));
+const DEBATE: Prompt = Prompt::new(
+    "debate",
+    "tells a member to answer again after the answers of others",
+    include_str!("prompts/debate.md"),
+);
+const REFLECT: Prompt =
+    Prompt::new("reflect", "tells a member to check its own answer", include_str!("prompts/reflect.md"));
 
 impl Method for MachineSom {
     const NAME: &'static str = "machine-som";
@@ -115,6 +120,7 @@ impl Method for MachineSom {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[ALONE, DEBATE, REFLECT, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -193,7 +199,7 @@ fn brief(
         _ => None,
     };
     if let Some(order) = order {
-        parts.push(Part::Text(order.trim_end().into()));
+        parts.push(Part::Text(context.prompt(&order).to_owned()));
         state.talks[place].push(ChatMessage { role: Role::User, parts });
     }
     brief.messages.extend(state.talks[place].iter().cloned());

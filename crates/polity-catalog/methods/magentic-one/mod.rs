@@ -5,11 +5,11 @@
 mod tests;
 
 use crate::team::ledger::{self, Entry, Tasks};
-use crate::team::{ANSWERS, Stand, solve, to_solve, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -62,8 +62,11 @@ struct State {
 /// Indices of [`Method::RECORDS`].
 const ORDER: u16 = 2;
 const PLANNED: u16 = 3;
-const FINAL: &str = include_str!("prompts/final.md");
-const WORK: &str = include_str!("prompts/work.md");
+const FINAL: Prompt =
+    Prompt::new("final", "asks the orchestrator for the final answer", include_str!("prompts/final.md"));
+const WORK: Prompt = Prompt::new("work", "tells a member to follow its order", include_str!("prompts/work.md"));
+
+const TASK: Prompt = Prompt::new("task", "tells a member its task", "Your task: {{ task }}").must_hold(&["task"]);
 
 impl Method for MagenticOne {
     const NAME: &'static str = "magentic-one";
@@ -83,6 +86,20 @@ impl Method for MagenticOne {
         strategy: Strategy::Model,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[
+        FINAL,
+        WORK,
+        TASK,
+        ledger::FACTS,
+        ledger::PLAN,
+        ledger::PROGRESS,
+        ledger::LEDGER,
+        ledger::TEAM,
+        ledger::ORDER,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, turns: u32) -> Result<Self, Invalid> {
@@ -121,9 +138,9 @@ impl Method for MagenticOne {
                     let member = workers[progress.next.min(workers.len() - 1)];
                     context.record(member, ORDER, &progress.order);
                     let to = context.team[member].name.clone();
-                    let mut shown = vec![tasks.shown()];
-                    shown.extend(Entry::all(&state.thread));
-                    shown.push(Part::Text(format!("Your task: {}", progress.order)));
+                    let mut shown = vec![tasks.shown(context)];
+                    shown.extend(Entry::all(context, &state.thread));
+                    shown.push(Part::Text(context.filled(&TASK, &[("task", &progress.order)])));
                     state.thread.push(Entry::Order { to, order: progress.order });
                     let brief = to_solve(context, member, &shown, WORK).sample(context.round());
                     for stand in solve(context, vec![brief]).await.into_iter().flatten() {
@@ -138,7 +155,8 @@ impl Method for MagenticOne {
         }
         // The orchestrator gives the answer, with the whole thread in view.
         let Some(last) = state.last.clone() else { return Ok(Verdict::default()) };
-        let shown: Vec<Part> = state.tasks.iter().map(Tasks::shown).chain(Entry::all(&state.thread)).collect();
+        let shown: Vec<Part> =
+            state.tasks.iter().map(|tasks| tasks.shown(context)).chain(Entry::all(context, &state.thread)).collect();
         let brief = to_solve(context, leader, &shown, FINAL);
         let answer = solve(context, vec![brief]).await.into_iter().next().flatten().unwrap_or(last);
         Ok(verdict(Some(answer.answer)))

@@ -1,11 +1,12 @@
 //! A tree search whose nodes are agents, with rewards from models. See README.md for the source and what is reproduced.
 
 use crate::team::search::Tree;
-use crate::team::{ANSWERS, Stand, judge, refine, samples, solve, talk, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, refine, samples, solve, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -45,8 +46,14 @@ pub struct Master {
 
 /// Index of [`Method::RECORDS`].
 const REWARD: u16 = 2;
-const STEPS: &str = include_str!("prompts/steps.md");
-const ASSESS: &str = include_str!("prompts/assess.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
+const ASSESS: Prompt =
+    Prompt::new("assess", "asks the assessor how promising an answer is", include_str!("prompts/assess.md"));
+
+const GIVEN: Prompt =
+    Prompt::new("reward", "tells a member how its last answer was assessed", "It was given {{ reward }} of 1.")
+        .may_hold(&["reward"]);
 
 impl Method for Master {
     const NAME: &'static str = "master";
@@ -62,12 +69,20 @@ impl Method for Master {
         strategy: Strategy::Model,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, ASSESS, GIVEN, judge::CHECK, refine::AGAIN, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, most: u32) -> Result<Self, Invalid> {
         Invalid::within(1..=20, "width", params.width)?;
         Invalid::within(0.0..=100.0, "exploration", params.exploration)?;
         Ok(Master { params, most })
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_validator = team.get(member).is_some_and(|member| member.role.as_deref() == Some("validator"));
+        (is_validator && !self.params.validate)
+            .then(|| "`validate: false` asks no validator".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -86,7 +101,8 @@ impl Method for Master {
                 None => samples(context, 0, width, STEPS).await.into_iter().flatten().collect(),
                 Some(from) => {
                     let before = tree.nodes[from].stand.clone();
-                    let words = format!("It was given {:.2} of 1.", tree.nodes[from].reward);
+                    let reward = format!("{:.2}", tree.nodes[from].reward);
+                    let words = context.filled(&GIVEN, &[("reward", &reward)]);
                     let finding = refine::Finding { by: "Assessment".into(), right: false, words };
                     let brief = refine::to_revise(context, 0, &before, &finding);
                     solve(context, (0..width).map(|n| brief.clone().sample(n)).collect())

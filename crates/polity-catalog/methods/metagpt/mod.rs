@@ -4,13 +4,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::line::{Document, document, shown};
-use crate::team::{ANSWERS, refine, repair, solve, to_solve, verdict};
+use crate::team::line::{self, Document, document, shown};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, refine, repair, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -76,10 +76,12 @@ impl Document for Tasks {
 
 /// Indices of [`Method::RECORDS`].
 const DOCUMENT: u16 = 2;
-const PRODUCT: &str = include_str!("prompts/product-manager.md");
-const ARCHITECT: &str = include_str!("prompts/architect.md");
-const PROJECT: &str = include_str!("prompts/project-manager.md");
-const ENGINEER: &str = include_str!("prompts/engineer.md");
+const PRODUCT: Prompt =
+    Prompt::new("product-manager", "asks for the requirements", include_str!("prompts/product-manager.md"));
+const ARCHITECT: Prompt = Prompt::new("architect", "asks for the design", include_str!("prompts/architect.md"));
+const PROJECT: Prompt =
+    Prompt::new("project-manager", "asks for the tasks", include_str!("prompts/project-manager.md"));
+const ENGINEER: Prompt = Prompt::new("engineer", "asks for the program", include_str!("prompts/engineer.md"));
 
 impl Method for MetaGpt {
     const NAME: &'static str = "metagpt";
@@ -96,6 +98,19 @@ impl Method for MetaGpt {
         coordination: Coordination::Static,
     });
     const TOOLS: &'static [&'static str] = &[Ran::PYTHON];
+    const PROMPTS: &'static [Prompt] = &[
+        PRODUCT,
+        ARCHITECT,
+        PROJECT,
+        ENGINEER,
+        line::DOCUMENT,
+        line::NOT_ACCEPTED,
+        repair::TESTS,
+        refine::AGAIN,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

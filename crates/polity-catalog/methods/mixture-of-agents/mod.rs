@@ -4,10 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, Stand, layers, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, layers, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -67,6 +67,7 @@ impl Method for MixtureOfAgents {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[layers::SYNTHESISE, layers::ALONE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, layers: u32) -> Result<Self, Invalid> {

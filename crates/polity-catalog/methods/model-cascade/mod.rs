@@ -1,9 +1,10 @@
 //! Weak members answer; a strong one is asked where they are not enough. See README.md for the sources and what is reproduced.
 
-use crate::team::{ANSWERS, Stand, propose, solve_one, to_solve, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, propose, solve_one, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -49,7 +50,8 @@ impl Default for Params {
 /// A cascade of weak and strong members.
 pub struct Cascade(Params);
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 /// Index of [`Method::QUANTITIES`].
 const ESCALATED: u16 = 0;
 
@@ -67,6 +69,7 @@ impl Method for Cascade {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -4,11 +4,12 @@
 mod tests;
 
 use crate::team::search::Tree;
-use crate::team::{ANSWERS, Stand, refine, samples, solve, talk, verdict, write};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, refine, samples, solve, talk, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -74,10 +75,20 @@ struct State {
     tried: [(u32, f64); 3],
 }
 
-const CONSTRAINTS: &str = include_str!("prompts/constraints.md");
-const VERIFY: &str = include_str!("prompts/verify.md");
-const STEPS: &str = include_str!("prompts/steps.md");
-const SELECT: &str = include_str!("prompts/select.md");
+const CONSTRAINTS: Prompt =
+    Prompt::new("constraints", "asks what every right answer must keep", include_str!("prompts/constraints.md"));
+const VERIFY: Prompt = Prompt::new("verify", "asks for a mark of an answer", include_str!("prompts/verify.md"));
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
+const SELECT: Prompt =
+    Prompt::new("select", "asks how well each way of searching suits the question", include_str!("prompts/select.md"));
+
+const SHOWN: Prompt = Prompt::new(
+    "shown-constraints",
+    "shows the constraints to whoever selects or verifies",
+    "Constraints:\n{{ constraints }}",
+)
+.must_hold(&["constraints"]);
 
 impl Method for PlanGen {
     const NAME: &'static str = "plangen";
@@ -92,6 +103,8 @@ impl Method for PlanGen {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] =
+        &[STEPS, CONSTRAINTS, VERIFY, SELECT, SHOWN, refine::AGAIN, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -222,7 +235,7 @@ async fn suited(context: &mut TeamContext<'_>, constraints: &str) -> [f64; 3] {
     let marks = ResponseFormat::List { of: Box::new(mark), least: n, most: n };
     let shown: Vec<Part> = match constraints {
         "" => Vec::new(),
-        text => vec![Part::Text(format!("Constraints:\n{text}"))],
+        text => vec![Part::Text(context.filled(&SHOWN, &[("constraints", text)]))],
     };
     let format = ResponseFormat::Record(vec![("marks".into(), marks)]);
     let heard = context.ask(Brief::new(by, talk(context, by, &shown, SELECT), format).task(Task::Rate)).await;
@@ -249,7 +262,7 @@ async fn verified(context: &mut TeamContext<'_>, constraints: &str, stands: &[St
         .map(|(n, stand)| {
             let mut shown = Vec::new();
             if !constraints.is_empty() {
-                shown.push(Part::Text(format!("Constraints:\n{constraints}")));
+                shown.push(Part::Text(context.filled(&SHOWN, &[("constraints", constraints)])));
             }
             shown.push(stand.named("Somebody").said());
             Brief::new(by, talk(context, by, &shown, VERIFY), response_format()).task(Task::Rate).sample(n as u32)

@@ -1,10 +1,11 @@
 //! ReAct: a member thinks, calls tools and sees their results, until it answers. See README.md.
 
 use crate::team::act::{self, Acted, Course};
-use crate::team::{ANSWER, ANSWERS, samples, talk, verdict};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, samples, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, NoParams, Registry};
@@ -14,8 +15,8 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<React>(files);
 }
 
-const STEP: &str = include_str!("prompts/step.md");
-const ALONE: &str = include_str!("prompts/alone.md");
+const STEP: Prompt = Prompt::new("step", "tells the member how to work with tools", include_str!("prompts/step.md"));
+const ALONE: Prompt = Prompt::new("alone", "asks the member when there are no tools", include_str!("prompts/alone.md"));
 /// Indices of the method's own records.
 const CALL: u16 = 2;
 const RESULT: u16 = 3;
@@ -45,10 +46,16 @@ impl Method for React {
         strategy: Strategy::Model,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[STEP, ALONE, act::ANSWER_DOC, act::REASONS_DOC, FORM, LENGTH, DECEIVE];
     type Params = NoParams;
 
     fn open(_: NoParams, _: usize, rounds: u32) -> Result<Self, Invalid> {
         Ok(React { rounds })
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_idle = team.get(member).is_some_and(|member| member.role.is_none()) && member > 0;
+        is_idle.then(|| "the first member does all the work".into())
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

@@ -2,12 +2,13 @@
 //! source and what is reproduced.
 
 use crate::team::discuss::{Paradigm, Slot, Table, Words, to_speak};
-use crate::team::{ANSWERS, Stand, judge, solve, solve_one, tell_all, to_solve, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, solve, solve_one, tell_all, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::{Item, judged};
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -60,11 +61,29 @@ const PERSISTENCE: u16 = 1;
 const RECALLED: u16 = 2;
 /// Index of [`Method::RECORDS`].
 const WARNING: u16 = 2;
-const CHAT: &str = include_str!("prompts/chat.md");
-const CONVINCED: &str = include_str!("prompts/convinced.md");
-const KNOW: &str = include_str!("prompts/know.md");
-const VERIFY: &str = include_str!("prompts/verify.md");
-const REMEMBER: &str = include_str!("prompts/remember.md");
+const CHAT: Prompt = Prompt::new("chat", "tells a member to speak", include_str!("prompts/chat.md"));
+const CONVINCED: Prompt = Prompt::new(
+    "convinced",
+    "tells an adversarial member which answer it believes in, before the prompt `chat`",
+    include_str!("prompts/convinced.md"),
+)
+.must_hold(&["false"]);
+const KNOW: Prompt =
+    Prompt::new("know", "asks the guardian what it knows before the chat", include_str!("prompts/know.md"));
+const VERIFY: Prompt = Prompt::new(
+    "verify",
+    "tells the guardian what it checks, after the prompt `check`",
+    include_str!("prompts/verify.md"),
+);
+const REMEMBER: Prompt =
+    Prompt::new("remember", "asks a member again after the chat", include_str!("prompts/remember.md"));
+
+const WARN: Prompt = Prompt::new(
+    "warning",
+    "tells all what the guardian has found wrong",
+    "I checked `{{ answer }}`, and it is wrong: {{ why }}",
+)
+.may_hold(&["answer", "why"]);
 
 impl Method for RememberedChat {
     const NAME: &'static str = "remembered-chat";
@@ -93,6 +112,8 @@ impl Method for RememberedChat {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] =
+        &[CHAT, CONVINCED, KNOW, VERIFY, REMEMBER, WARN, judge::CHECK, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -156,10 +177,11 @@ impl RememberedChat {
         let member = members[slot.speaker];
         let adversarial = context.team[member].adversarial;
         let convinced = context.item.distractor.as_ref().filter(|_| adversarial);
-        let convinced =
-            convinced.map_or(String::new(), |distractor| CONVINCED.replace("FALSE", &format!("`{distractor}`")));
-        let words = format!("{convinced}{CHAT}");
-        let words = Words { open: &words, join: &words };
+        let convinced = convinced.map_or(String::new(), |distractor| {
+            format!("{}\n", context.filled(&CONVINCED, &[("false", &format!("`{distractor}`"))]))
+        });
+        let words = format!("{convinced}{}", context.prompt(&CHAT));
+        let words = Words { open: (&words).into(), join: (&words).into() };
         let brief = to_speak(context, members, slot, &mut course.table, words);
         let Some(mut said) = solve_one(context, brief).await else { return };
         if adversarial && !self.params.evidence {
@@ -197,7 +219,7 @@ impl Course {
             .iter()
             .zip(&heard)
             .filter_map(|(stand, heard)| match judged(heard.as_ref().ok()?) {
-                Some((false, why)) => Some(format!("I checked `{}`, and it is wrong: {why}", stand.answer)),
+                Some((false, why)) => Some(context.filled(&WARN, &[("answer", &stand.answer), ("why", why)])),
                 _ => None,
             })
             .collect();

@@ -5,12 +5,12 @@
 mod tests;
 
 use crate::team::judge::{self, Rating};
-use crate::team::{ANSWER, NO_ANSWER, Stand, talk, tell_all, verdict};
+use crate::team::{ANSWER, DECEIVE, NO_ANSWER, Stand, talk, tell_all, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, Reply, ResponseFormat};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -75,8 +75,11 @@ const FINAL_ERROR: u16 = 3;
 const CORRECTED: u16 = 4;
 /// Index of [`Method::RECORDS`].
 const SCORE: u16 = 2;
-const EVALUATE: &str = include_str!("prompts/evaluate.md");
-const REVIEW: &str = include_str!("prompts/review.md");
+const EVALUATE: Prompt =
+    Prompt::new("evaluate", "asks the evaluator for a score of one aspect", include_str!("prompts/evaluate.md"))
+        .must_hold(&["aspect"]);
+const REVIEW: Prompt = Prompt::new("review", "asks the critic to review a score", include_str!("prompts/review.md"))
+    .must_hold(&["aspect"]);
 const SCALE: (f64, f64) = (1.0, 5.0);
 
 impl Method for SageEval {
@@ -103,11 +106,19 @@ impl Method for SageEval {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[EVALUATE, REVIEW, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
         Invalid::within(1..=50, "aspects", params.aspects.len())?;
         Ok(SageEval(params))
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_critic = team.get(member).is_some_and(|member| member.role.as_deref() == Some("critic"));
+        (is_critic && self.0.critic == Critic::None)
+            .then(|| "`critic: none` asks no critic".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -153,7 +164,7 @@ impl SageEval {
             || ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), score.clone())]);
         let brief = |(n, aspect): (usize, &String)| {
             let parts: Vec<Part> = shown.get(n).into_iter().flatten().map(Stand::said).collect();
-            let order = if parts.is_empty() { EVALUATE } else { REVIEW }.replace("ASPECT", aspect);
+            let order = context.filled(if parts.is_empty() { &EVALUATE } else { &REVIEW }, &[("aspect", aspect)]);
             Brief::new(member, talk(context, member, &parts, &order), format()).sample(n as u32)
         };
         let briefs = self.0.aspects.iter().enumerate().map(brief).collect();

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, propose, verdict, vote};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, propose, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -31,7 +31,8 @@ pub struct Params {
 /// Many answers, and the most frequent.
 pub struct SelfConsistency(Params);
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 
 impl Method for SelfConsistency {
     const NAME: &'static str = "self-consistency";
@@ -45,6 +46,7 @@ impl Method for SelfConsistency {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, members: usize, _: u32) -> Result<Self, Invalid> {

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, Stand, layers, samples, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, layers, samples, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -29,7 +29,8 @@ pub struct Params {
 /// Samples of one model, combined by it.
 pub struct SelfMoa(Params);
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 
 impl Method for SelfMoa {
     const NAME: &'static str = "self-moa";
@@ -43,6 +44,7 @@ impl Method for SelfMoa {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, layers::SYNTHESISE, layers::ALONE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -1,9 +1,9 @@
 //! One member answers, criticises itself and tries again. See README.md for the source and what is reproduced.
 
-use crate::team::{ANSWERS, propose, refine, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, judge, propose, refine, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, NoParams, Registry};
@@ -18,7 +18,8 @@ pub struct SelfRefine {
     most: u32,
 }
 
-const STEPS: &str = include_str!("prompts/steps.md");
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 
 impl Method for SelfRefine {
     const NAME: &'static str = "self-refine";
@@ -32,6 +33,7 @@ impl Method for SelfRefine {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, judge::CHECK, refine::AGAIN, FORM, LENGTH, DECEIVE];
     type Params = NoParams;
 
     fn open(_: NoParams, _: usize, rounds: u32) -> Result<Self, Invalid> {

@@ -5,12 +5,12 @@
 mod tests;
 
 use crate::team::judge::{Prune, Pruning};
-use crate::team::{ANSWERS, Stand, judge, layers, persona_in, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, layers, persona_in, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Preparation, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Preparation, Prompt, Records, Strategy, Structure,
+    Taxonomy, TeamContext, Verdict, second_of_role,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -55,9 +55,13 @@ struct State {
     ended: bool,
 }
 
-const ROLES: &str = include_str!("prompts/roles.md");
+const ROLES: Prompt =
+    Prompt::new("roles", "asks the judge for a part for every member, once a run", include_str!("prompts/roles.md"))
+        .may_hold(&["n"]);
 /// Questions that stand for the data set if it is not described.
 const EXAMPLES: usize = 3;
+
+const PART: Prompt = Prompt::new("part", "tells a member its part", "Your part: {{ part }}").must_hold(&["part"]);
 
 impl Method for SparseMoa {
     const NAME: &'static str = "sparse-moa";
@@ -73,6 +77,8 @@ impl Method for SparseMoa {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] =
+        &[ROLES, PART, layers::SYNTHESISE, layers::ALONE, judge::MARK, judge::CHECK, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, members: usize, layers: u32) -> Result<Self, Invalid> {
@@ -98,9 +104,9 @@ impl Method for SparseMoa {
             let questions = context.items.iter().take(EXAMPLES).map(|item| item.question.as_str());
             questions.collect::<Vec<_>>().join("\n\n")
         });
-        let order = format!("{}\nThe number of members is {n}.", ROLES.trim_end());
+        let order = context.filled(&ROLES, &[("n", &n.to_string())]);
         let parts = vec![Part::Text(about), Part::Text(order)];
-        let mut messages = persona_in(context.team, by);
+        let mut messages = persona_in(context.team, by, &context.filled(&DECEIVE, &[]));
         messages.push(ChatMessage { role: Role::User, parts });
         let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: n, most: n };
         let format = ResponseFormat::Record(vec![("roles".into(), list)]);
@@ -113,6 +119,13 @@ impl Method for SparseMoa {
         Ok(())
     }
 
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let is_moderator = team.get(member).is_some_and(|member| member.role.as_deref() == Some("moderator"));
+        (is_moderator && !(self.params.stop_early && self.layers > 2))
+            .then(|| "a moderator is asked with `stop_early` and three layers or more".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
+    }
+
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let members = context.workers();
         let (by, aggregator) = (context.cast("judge"), context.cast("aggregator"));
@@ -120,12 +133,13 @@ impl Method for SparseMoa {
         let roles: Vec<String> = if self.params.roles { context.prepared()?.unwrap_or_default() } else { Vec::new() };
         while context.round() < self.layers - 1 && !state.ended {
             let shown: Vec<Part> = state.proposals.iter().map(Stand::said).collect();
-            let order = layers::instruction(&state.proposals);
+            let order = context.prompt(&layers::instruction(&state.proposals)).to_owned();
             let briefs = members
                 .iter()
                 .enumerate()
                 .map(|(n, member)| {
-                    let role = roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
+                    let part = |role: &String| format!("{}\n", context.filled(&PART, &[("part", role)]));
+                    let role = roles.get(n).map_or(String::new(), part);
                     crate::team::to_solve(context, *member, &shown, &format!("{role}{order}"))
                 })
                 .collect();

@@ -7,6 +7,8 @@
 mod exchange;
 #[cfg(test)]
 mod official;
+#[cfg(test)]
+mod prompts;
 pub mod team;
 #[cfg(test)]
 #[path = "../../src/testing.rs"]

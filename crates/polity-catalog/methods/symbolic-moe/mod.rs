@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, Stand, layers, solve, talk, to_solve, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, layers, solve, talk, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -84,8 +84,10 @@ const FIT: u16 = 1;
 /// Indices of [`Method::RECORDS`].
 const NEEDED: u16 = 2;
 const RECRUITED: u16 = 3;
-const KEYWORDS: &str = include_str!("prompts/keywords.md");
-const STEPS: &str = include_str!("prompts/steps.md");
+const KEYWORDS: Prompt =
+    Prompt::new("keywords", "asks which skills the question needs", include_str!("prompts/keywords.md"));
+const STEPS: Prompt =
+    Prompt::new("steps", "tells a member to work the question out step by step", include_str!("prompts/steps.md"));
 /// Most skills that an annotator names at a time.
 const MOST_SKILLS: u32 = 5;
 
@@ -111,6 +113,7 @@ impl Method for SymbolicMoe {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[STEPS, KEYWORDS, layers::SYNTHESISE, layers::ALONE, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -5,12 +5,13 @@
 mod tests;
 
 use crate::team::judge::{rating, to_rate};
-use crate::team::line::{Document, document};
-use crate::team::{ANSWERS, Stand, refine, solve_one, tell_all, to_solve, verdict, write};
+use crate::team::line::{DOCUMENT, Document, NOT_ACCEPTED, document};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, refine, solve_one, tell_all, to_solve, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -82,13 +83,39 @@ const ACCEPTED: u16 = 1;
 const MARK: u16 = 2;
 /// Index of [`Method::RECORDS`].
 const MESSAGE: u16 = 2;
-const TO_GENERATOR: &str = include_str!("prompts/to-generator.md");
-const TO_EVALUATORS: &str = include_str!("prompts/to-evaluators.md");
-const TO_REVISER: &str = include_str!("prompts/to-reviser.md");
-const GENERATE: &str = include_str!("prompts/generate.md");
-const EVALUATE: &str = include_str!("prompts/evaluate.md");
-const SUMMARISE: &str = include_str!("prompts/summarise.md");
+const TO_GENERATOR: Prompt =
+    Prompt::new("to-generator", "asks for a message to the generator", include_str!("prompts/to-generator.md"));
+const TO_EVALUATORS: Prompt =
+    Prompt::new("to-evaluators", "asks for a message to the evaluators", include_str!("prompts/to-evaluators.md"));
+const TO_REVISER: Prompt =
+    Prompt::new("to-reviser", "asks for a message to the reviser", include_str!("prompts/to-reviser.md"));
+const GENERATE: Prompt = Prompt::new("generate", "tells the generator to answer", include_str!("prompts/generate.md"));
+const EVALUATE: Prompt =
+    Prompt::new("evaluate", "asks an evaluator for a mark by one criterion", include_str!("prompts/evaluate.md"))
+        .must_hold(&["criterion"])
+        .may_hold(&["low", "high"]);
+const SUMMARISE: Prompt =
+    Prompt::new("summarise", "asks for a summary of what the evaluators found", include_str!("prompts/summarise.md"));
 const SCALE: (f64, f64) = (0.0, 10.0);
+
+const TOLD: Prompt =
+    Prompt::new("message", "shows a member a message", "A message to you from {{ from }}.\n\n{{ message }}")
+        .must_hold(&["message"])
+        .may_hold(&["from"]);
+const CONTENT: Prompt =
+    Prompt::new("content", "shows the content of a message", "Content:\n{{ content }}").must_hold(&["content"]);
+const BACKGROUND: Prompt =
+    Prompt::new("background", "shows the background of a message", "Background:\n{{ background }}")
+        .must_hold(&["background"]);
+const FOUND: Prompt = Prompt::new(
+    "found",
+    "shows their supervisor what the evaluators found",
+    "What the evaluators found:\n{{ feedback }}",
+)
+.must_hold(&["feedback"]);
+const FEEDBACK: Prompt =
+    Prompt::new("feedback", "shows the supervisor the feedback", "The evaluators' feedback:\n{{ feedback }}")
+        .must_hold(&["feedback"]);
 
 impl Method for TalkHier {
     const NAME: &'static str = "talkhier";
@@ -112,6 +139,25 @@ impl Method for TalkHier {
         strategy: Strategy::Role,
         coordination: Coordination::Dynamic,
     });
+    const PROMPTS: &'static [Prompt] = &[
+        TO_GENERATOR,
+        TO_EVALUATORS,
+        TO_REVISER,
+        GENERATE,
+        EVALUATE,
+        SUMMARISE,
+        TOLD,
+        CONTENT,
+        BACKGROUND,
+        FOUND,
+        FEEDBACK,
+        DOCUMENT,
+        NOT_ACCEPTED,
+        refine::AGAIN,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -154,19 +200,20 @@ impl TalkHier {
         context: &mut TeamContext<'_>,
         (from, to): (usize, usize),
         known: &[Part],
-        instruction: &str,
+        instruction: Prompt,
     ) -> Result<Vec<Part>, Fault> {
         let Some(message) = document::<Message>(context, from, known, instruction).await? else {
             return Ok(Vec::new());
         };
-        let mut fields = vec![format!("Content:\n{}", message.content)];
+        let mut fields = vec![context.filled(&CONTENT, &[("content", &message.content)])];
         if self.params.background {
-            fields.push(format!("Background:\n{}", message.background));
+            fields.push(context.filled(&BACKGROUND, &[("background", &message.background)]));
         }
         let text = fields.join("\n\n");
         context.record(to, MESSAGE, &text);
         context.tell(from, to, text.clone());
-        Ok(vec![Part::Text(format!("A message to you from {}.\n\n{text}", context.team[from].name))])
+        let values = [("from", context.team[from].name.as_str()), ("message", text.as_str())];
+        Ok(vec![Part::Text(context.filled(&TOLD, &values))])
     }
 
     /// Evaluators mark an answer under their supervisor. Returns whether it is accepted, and the feedback; `None` without a mark.
@@ -205,7 +252,7 @@ impl TalkHier {
         context.measure(MARK, mean);
         let mut feedback = words.join("\n");
         if self.params.summarise {
-            let parts = [stand.said(), Part::Text(format!("What the evaluators found:\n{feedback}"))];
+            let parts = [stand.said(), Part::Text(context.filled(&FOUND, &[("feedback", &feedback)]))];
             feedback = write(context, leader, &parts, SUMMARISE).await.unwrap_or(feedback);
         }
         context.tell(leader, supervisor, feedback.clone());
@@ -221,7 +268,7 @@ impl TalkHier {
         feedback: &str,
     ) -> Result<Stand, Fault> {
         let reviser = context.cast("reviser");
-        let known = [held.said(), Part::Text(format!("The evaluators' feedback:\n{feedback}"))];
+        let known = [held.said(), Part::Text(context.filled(&FEEDBACK, &[("feedback", feedback)]))];
         let message = self.message(context, (supervisor, reviser), &known, TO_REVISER).await?;
         let words =
             message.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });

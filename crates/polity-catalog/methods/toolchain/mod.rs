@@ -4,10 +4,11 @@
 mod tests;
 
 use crate::team::plans::{Branching, Found, best_first, carry_out, monte_carlo};
-use crate::team::{ANSWER, ANSWERS, NO_ANSWER, samples, verdict};
+use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, NO_ANSWER, plans, samples, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -19,7 +20,8 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<ToolChain>(files);
 }
 
-const ALONE: &str = include_str!("prompts/alone.md");
+const ALONE: Prompt =
+    Prompt::new("alone", "asks the member when there are no calls to search", include_str!("prompts/alone.md"));
 
 /// How the tree of calls is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -79,6 +81,7 @@ impl Method for ToolChain {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[ALONE, plans::PROPOSE, plans::SO_FAR, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {

@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::{ANSWERS, Stand, judge, solve, to_solve, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -57,7 +57,7 @@ pub struct TreeOfThoughts {
     steps: u32,
 }
 
-const THINK: &str = include_str!("prompts/think.md");
+const THINK: Prompt = Prompt::new("think", "asks for the next step of thought", include_str!("prompts/think.md"));
 /// Range of values.
 const MARKS: (f64, f64) = (0.0, 10.0);
 
@@ -74,6 +74,7 @@ impl Method for TreeOfThoughts {
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[THINK, judge::CHOOSE, judge::MARK, FORM, LENGTH, DECEIVE];
     type Params = Params;
 
     fn open(params: Params, _: usize, steps: u32) -> Result<Self, Invalid> {

@@ -1,5 +1,7 @@
-//! A workflow: a task graph as data. Members are asked, tools are called, functions are run, in loops and under conditions. See README.md.
+//! A workflow: a task graph as data. Members are asked, tools are called, functions are run, in loops, branches and conversations. See
+//! README.md.
 
+mod flow;
 mod outputs;
 mod perform;
 mod plan;
@@ -8,10 +10,11 @@ mod tests;
 
 use self::perform::Performance;
 use self::plan::Step;
-use crate::team::{ANSWERS, verdict};
+use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, act, floor, judge, refine, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    ABSENT, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -57,8 +60,7 @@ pub struct Workflow(Params);
 
 impl Method for Workflow {
     const NAME: &'static str = "workflow";
-    const SUMMARY: &'static str =
-        "A task graph as data: ask, act, call, run, vote, choose, review, revise; loops and conditions";
+    const SUMMARY: &'static str = "A task graph as data: ask, act, call, run, vote, choose, review, revise; loops, branches, routes, hand-offs, chats";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
@@ -83,11 +85,44 @@ impl Method for Workflow {
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
+    const PROMPTS: &'static [Prompt] = &[
+        floor::ROUTE,
+        floor::HAND_OFF,
+        floor::NEXT_SPEAKER,
+        floor::SPEAK,
+        judge::CHOOSE,
+        judge::CHECK,
+        refine::AGAIN,
+        act::ANSWER_DOC,
+        act::REASONS_DOC,
+        FORM,
+        LENGTH,
+        DECEIVE,
+    ];
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
         plan::check(&params)?;
         Ok(Workflow(params))
+    }
+
+    fn check_team(&self, team: &[Member]) -> Result<(), Invalid> {
+        let mut checked = Ok(());
+        plan::walk(&self.0.steps, "steps", &mut |step, path| {
+            for (key, name) in step.members() {
+                if checked.is_ok()
+                    && let Err(message) = plan::place_of(team, name)
+                {
+                    checked = Err(Invalid { key: format!("{path}.{key}"), message });
+                }
+            }
+        });
+        checked
+    }
+
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        let absent = team.get(member)?.role.as_deref() == Some(ABSENT);
+        (!absent && !plan::uses(&self.0.steps, team, member)).then(|| "no step is for it".into())
     }
 
     /// Every step is a round with a checkpoint, so a killed run resumes at the last step.

@@ -1,6 +1,7 @@
 //! Outputs of steps, and how they are shown.
 
-use super::plan::{QUESTION, ROW, places};
+use super::plan::{QUESTION, ROW, field, places};
+use polity_kernel::ask::ResponseFormat;
 use polity_kernel::items::Item;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub(super) struct Asked {
     pub instruction: String,
     pub part: Option<String>,
     pub see: Vec<String>,
+    pub want: Option<ResponseFormat>,
 }
 
 impl Output {
@@ -81,10 +83,21 @@ impl Outputs {
         if self.blank.iter().any(|blank| blank == id) { covered(&whole) } else { whole }
     }
 
-    /// The same without reasons.
+    /// The same without reasons; of `ID.FIELD`, the field of a record.
     pub fn given(&self, id: &str) -> String {
-        let text = self.get(id).map_or_else(String::new, |output| output.text.clone());
-        if self.blank.iter().any(|blank| blank == id) { covered(&text) } else { text }
+        let (step, text) = match (self.get(id), field(id)) {
+            (Some(output), _) => (id, output.text.clone()),
+            (None, Some((step, name))) => {
+                (step, self.get(step).map_or_else(String::new, |output| part_of(output, name)))
+            }
+            (None, None) => (id, String::new()),
+        };
+        if self.blank.iter().any(|blank| blank == step) { covered(&text) } else { text }
+    }
+
+    /// The number that a step, or a field of its output, is.
+    pub fn number(&self, id: &str) -> Option<f64> {
+        self.given(id).trim().parse().ok()
     }
 
     /// The elements that `each` goes through: several samples, else lines; covered under the placebo.
@@ -126,6 +139,15 @@ impl Outputs {
         }
         filled.push_str(&template[from..]);
         filled
+    }
+}
+
+/// A field of an output that is a record; empty if there is none.
+fn part_of(output: &Output, name: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(&output.text).ok().as_ref().and_then(|record| record.get(name)) {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
     }
 }
 

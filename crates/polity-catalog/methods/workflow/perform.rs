@@ -1,7 +1,7 @@
 //! A workflow is performed step by step. What a step came to is kept in the checkpoint; steps that were done are not done again.
 
 use super::outputs::{Asked, Output, Outputs};
-use super::plan::{Step, When};
+use super::plan::{self, Step, When};
 use super::{CALL, OUTPUT, Params, RESULT, STEPS, TOOL_CALLS, Workflow};
 use crate::team::act::{self, Acted, Course};
 use crate::team::{NO_ANSWER, Stand, form, judge, refine, stand, talk, vote, wanted};
@@ -21,26 +21,29 @@ const PASSES: u32 = 3;
 
 /// What is kept in a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct State {
+pub(super) struct State {
     /// Outputs of the steps that were done, in order.
-    done: Vec<Output>,
+    pub done: Vec<Output>,
     /// The member's work on the step at hand, if it acts.
-    course: Course,
-    replies: u32,
+    pub course: Course,
+    pub replies: u32,
+    /// What was said in the step at hand, if members talk or hand their work on, and who goes on.
+    pub thread: Vec<Stand>,
+    pub next: Option<usize>,
 }
 
 /// A workflow on one item.
 pub(super) struct Performance<'p, 'c, 't> {
     params: &'p Params,
-    context: &'c mut TeamContext<'t>,
-    state: State,
+    pub context: &'c mut TeamContext<'t>,
+    pub state: State,
     /// How many steps of the checkpoint have been gone through.
     next: usize,
-    outputs: Outputs,
-    last: Option<String>,
+    pub outputs: Outputs,
+    pub last: Option<String>,
 }
 
-type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + 'a>>;
+pub(super) type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + 'a>>;
 
 impl<'p, 'c, 't> Performance<'p, 'c, 't> {
     pub fn new(params: &'p Params, context: &'c mut TeamContext<'t>) -> Result<Self, Fault> {
@@ -66,7 +69,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         })
     }
 
-    fn holds(&self, When { passed, failed, has, lacks }: &When) -> bool {
+    pub fn holds(&self, When { passed, failed, has, lacks, is: equals, at_least, below }: &When) -> bool {
         let is =
             |id: &Option<String>, wanted: bool| id.as_ref().is_none_or(|id| self.outputs.passed(id) == Some(wanted));
         let has_text =
@@ -75,13 +78,19 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
             && is(failed, false)
             && has.as_ref().is_none_or(has_text)
             && lacks.as_ref().is_none_or(|lacks| !has_text(lacks))
+            && equals
+                .as_ref()
+                .is_none_or(|(id, text)| self.outputs.given(id).trim().to_lowercase() == text.trim().to_lowercase())
+            && at_least.as_ref().is_none_or(|(id, least)| self.outputs.number(id).is_some_and(|x| x >= *least))
+            && below.as_ref().is_none_or(|(id, most)| self.outputs.number(id).is_some_and(|x| x < *most))
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), Fault> {
+    pub async fn step(&mut self, step: &Step) -> Result<(), Fault> {
         if !step.repeat.is_empty() {
             for _ in 0..step.most.unwrap_or(PASSES) {
                 self.all(&step.repeat).await?;
-                if step.until.as_ref().is_some_and(|until| self.outputs.passed(until) == Some(true)) {
+                let passed = step.until.as_ref().is_some_and(|until| self.outputs.passed(until) == Some(true));
+                if passed || step.stop_when.as_ref().is_some_and(|when| self.holds(when)) {
                     break;
                 }
             }
@@ -89,6 +98,9 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         }
         if let Some(over) = &step.each {
             return self.each(step, over).await;
+        }
+        if !step.parallel.is_empty() {
+            return self.parallel(step).await;
         }
         if let Some(text) = &step.text {
             let text = self.outputs.filled(text, self.context.item);
@@ -103,22 +115,40 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
             }
             return Ok(());
         }
-        let output = match self.state.done.get(self.next) {
-            Some(done) => done.clone(),
+        let output = match self.recalled() {
+            Some(done) => done,
             None => {
                 let output = self.done(step).await?;
-                self.record(step, &output);
-                self.state.done.push(output.clone());
-                (self.state.course, self.state.replies) = (Course::default(), 0);
-                self.context.measure(TOOL_CALLS, f64::from(self.context.calls()));
-                self.context.measure(STEPS, self.state.done.len() as f64);
-                self.context.end_round(&self.state).await?;
+                self.keep(&[(step, &output)]).await?;
                 output
             }
         };
-        self.next += 1;
+        let branch = step.branches.get(output.text.as_str());
         self.put(step, output);
-        Ok(())
+        match branch {
+            Some(branch) => self.all(branch).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The output of the next step that the checkpoint has.
+    pub fn recalled(&mut self) -> Option<Output> {
+        let done = self.state.done.get(self.next).cloned()?;
+        self.next += 1;
+        Some(done)
+    }
+
+    /// Keeps outputs of steps that were done together in a checkpoint.
+    pub async fn keep(&mut self, done: &[(&Step, &Output)]) -> Result<(), Fault> {
+        for (step, output) in done {
+            self.record(step, output);
+            self.state.done.push((*output).clone());
+        }
+        self.next = self.state.done.len();
+        self.state = State { done: std::mem::take(&mut self.state.done), ..State::default() };
+        self.context.measure(TOOL_CALLS, f64::from(self.context.calls()));
+        self.context.measure(STEPS, self.state.done.len() as f64);
+        self.context.end_round(&self.state).await
     }
 
     async fn each(&mut self, step: &Step, over: &str) -> Result<(), Fault> {
@@ -142,7 +172,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         Ok(())
     }
 
-    fn put(&mut self, step: &Step, output: Output) {
+    pub fn put(&mut self, step: &Step, output: Output) {
         // What is revised replaces the output, unless the step has an id of its own.
         let Some(id) = step.id.as_ref().or(step.revise.as_ref()) else {
             self.outputs.put("", output);
@@ -168,85 +198,112 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
     async fn done(&mut self, step: &Step) -> Result<Output, Fault> {
         let asked = self.asked(step)?;
         match () {
-            () if step.ask.is_some() => Ok(self.ask(step, asked).await),
+            () if step.ask.is_some() => Ok(self.ask(vec![(step, asked)]).await.pop().unwrap_or_default()),
             () if step.act.is_some() => self.act(step, asked).await,
             () if step.call.is_some() => self.call(step, asked).await,
             () if step.run.is_some() => self.run(step).await,
             () if !step.vote.is_empty() => Ok(self.vote(step)),
             () if !step.choose.is_empty() => Ok(self.choose(step, asked).await),
             () if step.review.is_some() => Ok(self.review(step, asked).await),
+            () if step.route.is_some() => Ok(self.route(step, asked).await),
+            () if step.hand_off.is_some() => self.hand_off(step, asked).await,
+            () if step.chat.is_some() => self.chat(step, asked).await,
             () => Ok(self.revise(step).await),
         }
     }
 
     /// Who is asked for what.
-    fn asked(&self, step: &Step) -> Result<Asked, Fault> {
+    pub fn asked(&self, step: &Step) -> Result<Asked, Fault> {
         let item = self.context.item;
         let member = match &step.member {
             None => self.context.workers().first().copied().unwrap_or(0),
-            Some(name) => {
-                let name = self.outputs.filled(name, item);
-                let names: Vec<&str> = self.context.team.iter().map(|member| member.name.as_str()).collect();
-                let place = names.iter().position(|known| *known == name.trim());
-                let id = step.id.as_deref().unwrap_or("without an id");
-                place.ok_or_else(|| {
-                    Fault(format!("step `{id}` names the member `{name}`; the team has {}", names.join(", ")))
-                })?
-            }
+            Some(name) => self.member(step, name)?,
         };
-        let text = step.ask.as_ref().or(step.act.as_ref()).map(|text| self.outputs.filled(text, item));
+        let texts = [&step.ask, &step.act, &step.route, &step.hand_off, &step.chat];
+        let text = texts.into_iter().flatten().next().map(|text| self.outputs.filled(text, item));
         let part = step.part.as_ref().map(|part| self.outputs.filled(part, item));
-        Ok(Asked { member, instruction: text.unwrap_or_default(), part, see: step.see.clone() })
+        let (instruction, want) = (text.unwrap_or_default(), step.want.clone());
+        Ok(Asked { member, instruction, part, see: step.see.clone(), want })
+    }
+
+    /// The place of a member that a step names.
+    pub fn member(&self, step: &Step, name: &str) -> Result<usize, Fault> {
+        let name = self.outputs.filled(name, self.context.item);
+        let id = step.id.as_deref().unwrap_or("without an id");
+        let known = |why: String| Fault(format!("step `{id}`: {why}"));
+        plan::place_of(self.context.team, name.trim()).map_err(known)
     }
 
     /// Outputs as documents for a prompt.
-    fn documents(&self, see: &[String]) -> Vec<Part> {
+    pub fn documents(&self, see: &[String]) -> Vec<Part> {
         let shown = see.iter().filter(|id| self.outputs.get(id).is_some());
         shown.map(|id| Part::Text(format!("{id}:\n{}", self.outputs.shown(id).trim_end()))).collect()
     }
 
-    /// The question of a step. Without a part it asks for the item's answer, with reasons.
+    /// The question of a step. Without a part or a form of its own it asks for the item's answer, with reasons.
     fn brief(&self, asked: &Asked) -> Brief {
-        let (instruction, format) = match asked.part {
-            Some(_) => (asked.instruction.clone(), ResponseFormat::Text),
-            None => (format!("{}\n{}", asked.instruction.trim_end(), form(self.context)), wanted(self.context)),
+        let (instruction, format) = match (&asked.part, &asked.want) {
+            (Some(_), _) => (asked.instruction.clone(), ResponseFormat::Text),
+            (None, Some(want)) => (asked.instruction.clone(), want.clone()),
+            (None, None) => (format!("{}\n{}", asked.instruction.trim_end(), form(self.context)), wanted(self.context)),
         };
         let messages = talk(self.context, asked.member, &self.documents(&asked.see), instruction.trim());
-        Brief::new(asked.member, messages, format).part(asked.part.clone())
+        let brief = Brief::new(asked.member, messages, format).part(asked.part.clone());
+        if asked.want.is_some() { brief.task(Task::Write) } else { brief }
     }
 
-    /// Asks, and reads texts or answers. Empty replies are left out, and the reason is recorded.
-    async fn stands(&mut self, briefs: Vec<Brief>) -> Vec<Stand> {
-        let whose: Vec<(usize, bool)> = briefs.iter().map(|brief| (brief.member, brief.part.is_some())).collect();
-        let heard = self.context.ask_all(briefs).await;
-        let mut stands = Vec::new();
-        for ((member, is_part), heard) in whose.into_iter().zip(heard) {
-            if !is_part {
-                stands.extend(stand(self.context, member, heard));
-                continue;
-            }
-            match heard.map_err(|why| why.to_string()).and_then(written) {
-                Ok(answer) => {
-                    let by = self.context.team.get(member).map_or_else(String::new, |member| member.name.clone());
-                    stands.push(Stand { by, answer, reasons: String::new() });
+    /// Asks, and reads texts, values or answers. The reason for a reply without one is recorded.
+    async fn stands(&mut self, asked: &[(&Asked, Brief)]) -> Vec<Option<Stand>> {
+        let heard = self.context.ask_all(asked.iter().map(|(_, brief)| brief.clone()).collect()).await;
+        let mut stands = Vec::with_capacity(asked.len());
+        for ((asked, _), heard) in asked.iter().zip(heard) {
+            let Asked { member, part, want, .. } = asked;
+            let format = match (part, want) {
+                (Some(_), _) => ResponseFormat::Text,
+                (None, Some(want)) => want.clone(),
+                (None, None) => {
+                    stands.push(stand(self.context, *member, heard));
+                    continue;
                 }
-                Err(why) => self.context.record(member, NO_ANSWER, why),
-            }
+            };
+            stands.push(match heard.map_err(|why| why.to_string()).and_then(|value| written(&value, &format)) {
+                Ok(answer) => {
+                    let by = self.context.team.get(*member).map_or_else(String::new, |member| member.name.clone());
+                    Some(Stand { by, answer, reasons: String::new() })
+                }
+                Err(why) => {
+                    self.context.record(*member, NO_ANSWER, why);
+                    None
+                }
+            });
         }
         stands
     }
 
-    async fn ask(&mut self, step: &Step, asked: Asked) -> Output {
-        let samples = step.samples.unwrap_or(1);
-        let brief = self.brief(&asked);
-        let stands = self.stands((0..samples).map(|k| brief.clone().sample(k)).collect()).await;
-        let all = if samples > 1 { stands.iter().map(|stand| stand.answer.clone()).collect() } else { Vec::new() };
-        match stands.into_iter().next() {
-            Some(Stand { answer, reasons, .. }) => {
-                Output { text: answer, reasons, all, passed: None, asked: Some(asked) }
-            }
-            None => Output { asked: Some(asked), ..Output::failed("") },
+    /// Asks the members of steps together, and returns the outputs in the same order.
+    pub async fn ask(&mut self, steps: Vec<(&Step, Asked)>) -> Vec<Output> {
+        let samples = |step: &Step| step.samples.unwrap_or(1);
+        let mut briefs = Vec::new();
+        for (step, asked) in &steps {
+            let brief = self.brief(asked);
+            briefs.extend((0..samples(step)).map(|k| (asked, brief.clone().sample(k))));
         }
+        let mut stands = self.stands(&briefs).await.into_iter();
+        let mut outputs = Vec::with_capacity(steps.len());
+        for (step, asked) in &steps {
+            let given: Vec<Stand> = stands.by_ref().take(samples(step) as usize).flatten().collect();
+            let all = match samples(step) {
+                1 => Vec::new(),
+                _ => given.iter().map(|stand| stand.answer.clone()).collect(),
+            };
+            outputs.push(match given.into_iter().next() {
+                Some(Stand { answer, reasons, .. }) => {
+                    Output { text: answer, reasons, all, passed: None, asked: Some(asked.clone()) }
+                }
+                None => Output { asked: Some(asked.clone()), ..Output::failed("") },
+            });
+        }
+        outputs
     }
 
     async fn act(&mut self, step: &Step, asked: Asked) -> Result<Output, Fault> {
@@ -395,9 +452,9 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         let by = self.context.team.get(asked.member).map_or_else(String::new, |member| member.name.clone());
         let held = Stand { by, answer: before.text.clone(), reasons: before.reasons.clone() };
         let finding = refine::Finding { by: after.clone(), right: false, words: self.outputs.shown(&after) };
-        let mut brief = refine::again(self.brief(&asked), &held, &finding).task(Task::Solve);
+        let mut brief = refine::again(self.context, self.brief(&asked), &held, &finding);
         self.show(&mut brief, &step.see);
-        match self.stands(vec![brief]).await.pop() {
+        match self.stands(&[(&asked, brief)]).await.pop().flatten() {
             Some(Stand { answer, reasons, .. }) => {
                 Output { text: answer, reasons, asked: Some(asked), ..Output::default() }
             }
@@ -406,11 +463,16 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
     }
 }
 
-/// The text of a reply that asks for a part.
-fn written(value: Value) -> Result<String, String> {
-    match value {
-        Value::Text(text) if !text.trim().is_empty() => Ok(text),
-        Value::Text(_) => Err("the reply is empty".into()),
-        _ => Err("the reply is not a text".into()),
+/// The text of a reply in a form of its own: a text as it is, an option, a number, or JSON.
+pub(super) fn written(value: &Value, format: &ResponseFormat) -> Result<String, String> {
+    match (value, format) {
+        (Value::Text(text), _) if !text.trim().is_empty() => Ok(text.clone()),
+        (Value::Text(_), _) => Err("the reply is empty".into()),
+        (Value::Choice(place), ResponseFormat::Choice(options)) => {
+            options.get(*place as usize).cloned().ok_or_else(|| "the reply names no option".into())
+        }
+        (_, ResponseFormat::Text) => Err("the reply is not a text".into()),
+        (Value::Number(number), _) => Ok(number.to_string()),
+        (value, format) => Ok(value.to_json(format).to_string()),
     }
 }

@@ -2,10 +2,12 @@
 
 use super::Params;
 use polity_kernel::Invalid;
+use polity_kernel::ask::ResponseFormat;
+use polity_kernel::method::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bound of `most` and `samples`.
 const MOST: u32 = 1000;
@@ -14,8 +16,13 @@ pub(super) const QUESTION: &str = "question";
 /// Begins a column of the item's row in a template.
 pub(super) const ROW: &str = "row.";
 
-/// A step: exactly one of `ask`, `act`, `call`, `run`, `vote`, `choose`, `review`, `revise`, `text`, `repeat` and `each`, and what belongs
-/// to it. Texts may hold `{question}`, the id of a step, the name of an element of `each`, and `{row.COLUMN}`.
+/// The actions of a step.
+const ACTIONS: &str =
+    "ask, act, call, run, vote, choose, review, revise, text, repeat, each, parallel, route, hand_off and chat";
+
+/// A step: exactly one of `ask`, `act`, `call`, `run`, `vote`, `choose`, `review`, `revise`, `text`, `repeat`, `each`, `parallel`,
+/// `route`, `hand_off` and `chat`, and what belongs to it. Texts may hold `{question}`, the id of a step, a field of its output
+/// (`{ID.FIELD}`), the name of an element of `each`, and `{row.COLUMN}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
@@ -23,7 +30,7 @@ pub struct Step {
     pub id: Option<String>,
     /// When it is done. Default: always.
     pub when: Option<When>,
-    /// The member that does it, by name. Default: the first.
+    /// The member that does it, by name; who begins a `hand_off`, and who moderates a `chat`. Default: the first.
     pub member: Option<String>,
     /// The part of the item that is asked for, such as `plan`. Without it the member is asked for the answer of the item.
     pub part: Option<String>,
@@ -31,11 +38,15 @@ pub struct Step {
     pub see: Vec<String>,
     /// Asks a member, with this instruction after the question.
     pub ask: Option<String>,
+    /// The form of the reply to `ask`, or of the result of a `hand_off`, as in questions to minds: `text`, `{choice: [...]}`,
+    /// `{number: {low, high, whole}}`, `{list: {of, least, most}}` or `{record: [[NAME, FORM], ...]}`. Default: the answer of the item.
+    pub want: Option<ResponseFormat>,
     /// Number of independent replies.
     pub samples: Option<u32>,
     /// A member calls its tools until it gives an answer, with this instruction.
     pub act: Option<String>,
-    /// Maximum number of replies of `act` (default 8), or of passes of `repeat` (default 3).
+    /// Maximum number of replies of `act` (default 8), of passes of `repeat` (default 3), or of turns of `hand_off` and `chat` (default
+    /// 10).
     pub most: Option<u32>,
     /// Calls a tool on behalf of a member.
     pub call: Option<String>,
@@ -61,6 +72,8 @@ pub struct Step {
     pub repeat: Vec<Step>,
     /// The step that ends the loop when it passes.
     pub until: Option<String>,
+    /// The condition that ends the loop, tested after every pass.
+    pub stop_when: Option<When>,
     /// Does `steps` for every line, or every sample, of the output of this step. The output is the last outputs, each after a line
     /// `### ELEMENT`.
     pub each: Option<String>,
@@ -69,6 +82,19 @@ pub struct Step {
     pub element: Option<String>,
     /// The steps for every element.
     pub steps: Vec<Step>,
+    /// Branches by name, all of which are done. Their questions go out together: first those of all first steps, then those of all second
+    /// steps. The output joins the last output of each branch, in order of their names, each after a line `### NAME`.
+    pub parallel: BTreeMap<String, Vec<Step>>,
+    /// A member chooses which of `branches` is done, with this instruction. The output is the name of the branch.
+    pub route: Option<String>,
+    /// The branches to choose from, by name.
+    pub branches: BTreeMap<String, Vec<Step>>,
+    /// Members work one after the other, and each names who goes on or ends the work. The output is the last result.
+    pub hand_off: Option<String>,
+    /// Members talk, and a moderator names who speaks next or ends it. The output is what was said.
+    pub chat: Option<String>,
+    /// The members of `hand_off` or `chat`, by name. Default: all that work on items, besides the moderator.
+    pub among: Vec<String>,
 }
 
 /// A condition on earlier steps. All that is given must hold.
@@ -83,6 +109,22 @@ pub struct When {
     pub has: Option<(String, String)>,
     /// A step, and a text that its output lacks.
     pub lacks: Option<(String, String)>,
+    /// A step, or a field of its output (`ID.FIELD`), and the text that it is, without regard to case and surrounding space.
+    pub is: Option<(String, String)>,
+    /// A step, or a field of its output, and a number that it reaches.
+    pub at_least: Option<(String, f64)>,
+    /// A step, or a field of its output, and a number that it stays below.
+    pub below: Option<(String, f64)>,
+}
+
+impl When {
+    /// The ids of steps that it uses, or of their fields.
+    fn uses(&self) -> Vec<&str> {
+        let When { passed, failed, has, lacks, is, at_least, below } = self;
+        let texts = [has, lacks, is].into_iter().flatten().map(|(id, _)| id.as_str());
+        let numbers = [at_least, below].into_iter().flatten().map(|(id, _)| id.as_str());
+        [passed, failed].into_iter().flatten().map(String::as_str).chain(texts).chain(numbers).collect()
+    }
 }
 
 impl Step {
@@ -100,6 +142,10 @@ impl Step {
             ("text", self.text.is_some()),
             ("repeat", !self.repeat.is_empty()),
             ("each", self.each.is_some()),
+            ("parallel", !self.parallel.is_empty()),
+            ("route", self.route.is_some()),
+            ("hand_off", self.hand_off.is_some()),
+            ("chat", self.chat.is_some()),
         ];
         given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect()
     }
@@ -117,9 +163,8 @@ impl Step {
             ("each", &self.each),
         ];
         uses.extend(single.into_iter().filter_map(|(key, id)| Some((key, id.as_deref()?))));
-        if let Some(When { passed, failed, has, lacks }) = &self.when {
-            let texts = [has, lacks].into_iter().flatten().map(|(id, _)| ("when", id.as_str()));
-            uses.extend([passed, failed].into_iter().flatten().map(|id| ("when", id.as_str())).chain(texts));
+        for (key, when) in [("when", &self.when), ("stop_when", &self.stop_when)] {
+            uses.extend(when.iter().flat_map(When::uses).map(|id| (key, id)));
         }
         uses
     }
@@ -132,6 +177,9 @@ impl Step {
             ("text", &self.text),
             ("part", &self.part),
             ("member", &self.member),
+            ("route", &self.route),
+            ("hand_off", &self.hand_off),
+            ("chat", &self.chat),
         ];
         let mut templates: Vec<(&'static str, &str)> =
             texts.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?))).collect();
@@ -139,8 +187,22 @@ impl Step {
         templates
     }
 
-    fn inner(&self) -> impl Iterator<Item = (&'static str, &Vec<Step>)> {
-        [("repeat", &self.repeat), ("steps", &self.steps)].into_iter()
+    /// The steps inside, with their keys.
+    fn inner(&self) -> impl Iterator<Item = (String, &Vec<Step>)> {
+        let lists = [("repeat", &self.repeat), ("steps", &self.steps)];
+        let maps = [("parallel", &self.parallel), ("branches", &self.branches)];
+        lists.into_iter().map(|(key, steps)| (key.to_owned(), steps)).chain(
+            maps.into_iter()
+                .flat_map(|(key, map)| map.iter().map(move |(name, steps)| (format!("{key}.{name}"), steps))),
+        )
+    }
+
+    /// The members that it names, as far as they are known before the run, with the key.
+    pub fn members(&self) -> Vec<(&'static str, &str)> {
+        let known = |name: &&str| places(name).is_empty();
+        let one = self.member.as_deref().into_iter().map(|name| ("member", name));
+        let all = one.chain(self.among.iter().map(|name| ("among", name.as_str())));
+        all.filter(|(_, name)| known(name)).collect()
     }
 }
 
@@ -177,9 +239,19 @@ fn collect(steps: &[Step], ids: &mut BTreeSet<String>) {
     }
 }
 
+/// Whether this is the id of a step, or a field of its output.
+fn is_known(ids: &BTreeSet<String>, id: &str) -> bool {
+    ids.contains(id) || field(id).is_some_and(|(step, _)| ids.contains(step))
+}
+
+/// Splits `ID.FIELD`.
+pub(super) fn field(id: &str) -> Option<(&str, &str)> {
+    id.split_once('.')
+}
+
 fn known(ids: &BTreeSet<String>, key: &str, id: &str) -> Result<(), Invalid> {
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
-    Invalid::unless(ids.contains(id), key, format!("there is no step `{id}`; the steps are {}", all.join(", ")))
+    Invalid::unless(is_known(ids, id), key, format!("there is no step `{id}`; the steps are {}", all.join(", ")))
 }
 
 fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) -> Result<(), Invalid> {
@@ -187,8 +259,8 @@ fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) ->
         let path = format!("{path}[{i}]");
         let at = |key: &str| format!("{path}.{key}");
         let actions = step.actions();
-        let one = "a step has exactly one of ask, act, call, run, vote, choose, review, revise, text, repeat and each";
-        Invalid::unless(actions.len() == 1, &path, format!("{one}; this one has {}", worded(&actions)))?;
+        let one = || format!("a step has exactly one of {ACTIONS}; this one has {}", worded(&actions));
+        Invalid::unless(actions.len() == 1, &path, one())?;
         for (key, id) in step.uses() {
             known(ids, &at(key), id)?;
         }
@@ -202,12 +274,13 @@ fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) ->
             &at("after"),
             "`revise` needs the step with the finding",
         )?;
+        flow(step, &at)?;
         Invalid::unless(step.each.is_none() || !step.steps.is_empty(), &at("steps"), "`each` needs steps to do")?;
         let element = step.element.as_deref().filter(|_| step.each.is_some());
         let inside: Vec<&str> = elements.iter().copied().chain(element).collect();
         for (key, template) in step.templates() {
             for (_, _, name) in places(template) {
-                let is = name == QUESTION || name.starts_with(ROW) || inside.contains(&name) || ids.contains(name);
+                let is = name == QUESTION || name.starts_with(ROW) || inside.contains(&name) || is_known(ids, name);
                 let message = format!(
                     "`{{{name}}}` is neither a step, nor an element of `each`, nor `{{question}}` or `{{row.COLUMN}}`"
                 );
@@ -215,10 +288,79 @@ fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) ->
             }
         }
         for (key, inner) in step.inner() {
-            steps(inner, &at(key), ids, &inside)?;
+            steps(inner, &at(&key), ids, &inside)?;
         }
     }
     Ok(())
+}
+
+/// The place of a member in a team.
+pub(super) fn place_of(team: &[Member], name: &str) -> Result<usize, String> {
+    let names: Vec<&str> = team.iter().map(|member| member.name.as_str()).collect();
+    let place = names.iter().position(|known| *known == name);
+    place.ok_or_else(|| format!("there is no member `{name}`; the team has {}", names.join(", ")))
+}
+
+/// Calls a function with every step and its path.
+pub(super) fn walk<'s>(steps: &'s [Step], path: &str, visit: &mut dyn FnMut(&'s Step, &str)) {
+    for (i, step) in steps.iter().enumerate() {
+        let path = format!("{path}[{i}]");
+        visit(step, &path);
+        for (key, inner) in step.inner() {
+            walk(inner, &format!("{path}.{key}"), visit);
+        }
+    }
+}
+
+/// Whether a step may be for a member. Who does a step whose member is a template is known only when it is done.
+pub(super) fn uses(all: &[Step], team: &[Member], member: usize) -> bool {
+    let workers = team.iter().enumerate().filter(|(_, member)| member.role.is_none()).map(|(place, _)| place);
+    let workers: Vec<usize> = workers.collect();
+    let mut uses = false;
+    walk(all, "steps", &mut |step, _| {
+        let acts = step
+            .actions()
+            .iter()
+            .any(|action| !matches!(*action, "text" | "repeat" | "each" | "parallel" | "run" | "vote"));
+        let meets = step.hand_off.is_some() || step.chat.is_some();
+        uses |= match &step.member {
+            Some(name) if places(name).is_empty() => place_of(team, name) == Ok(member),
+            Some(_) => true,
+            None => acts && (workers.first() == Some(&member) || workers.is_empty() && member == 0),
+        };
+        uses |= meets
+            && match step.among.as_slice() {
+                [] => workers.contains(&member),
+                names => names.iter().any(|name| place_of(team, name) == Ok(member)),
+            };
+    });
+    uses
+}
+
+/// Checks what belongs to branches, conversations and forms of replies.
+fn flow(step: &Step, at: &impl Fn(&str) -> String) -> Result<(), Invalid> {
+    let routes = step.route.is_some();
+    Invalid::unless(
+        if routes { step.branches.len() > 1 } else { step.branches.is_empty() },
+        &at("branches"),
+        "`route` needs two `branches` or more, and nothing else has some",
+    )?;
+    let meets = step.hand_off.is_some() || step.chat.is_some();
+    Invalid::unless(
+        meets || step.among.is_empty(),
+        &at("among"),
+        "only `hand_off` and `chat` have members `among` themselves",
+    )?;
+    for (key, branches) in [("parallel", &step.parallel), ("branches", &step.branches)] {
+        for (name, steps) in branches {
+            Invalid::unless(!steps.is_empty(), &at(&format!("{key}.{name}")), "a branch needs at least one step")?;
+        }
+    }
+    let Some(want) = &step.want else { return Ok(()) };
+    let fits = step.ask.is_some() || step.hand_off.is_some();
+    Invalid::unless(fits, &at("want"), "only `ask` and `hand_off` have a form")?;
+    Invalid::unless(step.part.is_none(), &at("want"), "a `part` is a text; it has no other form")?;
+    want.check().map_err(|message| Invalid { key: at("want"), message })
 }
 
 fn worded(actions: &[&str]) -> String {

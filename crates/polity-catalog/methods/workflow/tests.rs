@@ -11,8 +11,9 @@ use serde_json::{Value as Json, json};
 use std::cell::RefCell;
 
 fn scenario(method: Json) -> Json {
-    json!({"rounds": 1, "model": "test/scripted", "method": method, "tools": ["calculator"],
-        "team": [{"name": "Writer"}, {"name": "Critic", "tools": []}],
+    let mut team = vec![json!({"name": "Writer"})];
+    team.extend(method.to_string().contains("Critic").then(|| json!({"name": "Critic", "tools": []})));
+    json!({"rounds": 1, "model": "test/scripted", "method": method, "tools": ["calculator"], "team": team,
         "items": {"file": "items", "answer": "answer", "checker": "check.py"}})
 }
 
@@ -228,6 +229,171 @@ fn placebos_cover_outputs_and_draw_results() {
     });
     let passed: usize = seeds.sum();
     assert!((1..16).contains(&passed), "{passed} of 16 by lot");
+}
+
+/// A scripted model for flows without programs: the checker scores by itself.
+fn scripted(reply: impl Fn(&Effect, &str) -> Value) -> impl Fn(&Effect) -> Value {
+    move |effect| if is_run(effect) { scored(effect) } else { reply(effect, &shown(effect)) }
+}
+
+/// Plays a flow, and again from the checkpoint after each round.
+fn played(steps: Json, model: impl Fn(&Effect) -> Value) -> Vec<ItemReport> {
+    let scenario = workflow(steps);
+    let (items, digest) = play(&scenario, &model, None);
+    for at in 0..6 {
+        assert_eq!(play(&scenario, &model, Some(at)).1, digest, "broken off after round {at}");
+    }
+    items
+}
+
+#[test]
+fn a_router_chooses_the_branch_that_is_done() {
+    let steps = json!([
+        {"id": "desk", "route": "Whose is it?", "member": "Critic", "branches": {
+            "billing": [{"id": "reply", "text": "wrong"}],
+            "technical": [{"id": "reply", "ask": "Mend it."}, {"id": "reply", "text": "{reply}"}],
+        }},
+        {"id": "last", "text": "{reply}", "when": {"is": ["desk", "Technical"]}},
+    ]);
+    let items = played(
+        steps,
+        scripted(|effect, shown| match &effect.request.response_format {
+            ResponseFormat::Record(fields)
+                if fields[1].1 == ResponseFormat::Choice(vec!["billing".into(), "technical".into()]) =>
+            {
+                assert!(shown.contains("Whose is it?") && effect.id.actor == 1, "{shown}");
+                Value::Record(vec![Value::Text("so".into()), Value::Choice(1)])
+            }
+            _ => answer("right"),
+        }),
+    );
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+}
+
+#[test]
+fn branches_are_asked_together_and_joined() {
+    let steps = json!([
+        {"id": "views", "parallel": {
+            "con": [{"id": "against", "ask": "Argue against.", "member": "Critic", "want": "text"}, {"text": "{against}!"}],
+            "pro": [{"id": "for", "ask": "Argue for.", "want": "text"}],
+            "idle": [{"id": "never", "text": "x", "when": {"passed": "views"}}],
+        }},
+        {"id": "joined", "text": "{views}", "when": {"has": ["views", "yes"]}},
+        {"id": "best", "vote": ["views"]},
+    ]);
+    let rounds = RefCell::new(Vec::new());
+    let items = played(steps, |effect: &Effect| {
+        if is_run(effect) {
+            return checked(true, "", &json!({}));
+        }
+        rounds.borrow_mut().push(effect.id.round);
+        Value::Text(if shown(effect).contains("Argue for.") { "yes".into() } else { "no".to_owned() })
+    });
+    assert!(rounds.borrow().iter().all(|round| *round == 0), "both questions of a wave belong to one round");
+    // The votes: `no!`, nothing, `yes`; the first of the most frequent.
+    assert!(items.iter().all(|item| item.answer.as_deref() == Some("no!")), "{items:?}");
+}
+
+#[test]
+fn replies_have_forms_and_conditions_read_them() {
+    let steps = json!([
+        {"id": "ticket", "ask": "Read it.", "want": {"record": [["severity", {"number": {"low": 0.0, "high": 10.0, "whole": true}}], ["owner", {"choice": ["Ann", "Ben"]}]]}},
+        {"repeat": [{"id": "mark", "ask": "Mark {ticket.owner}.", "want": {"number": {"low": 0.0, "high": 10.0}}}],
+            "stop_when": {"at_least": ["mark", 8.0]}, "most": 5},
+        {"id": "last", "text": "right", "when": {"is": ["ticket.owner", "ben"], "at_least": ["ticket.severity", 7.0], "below": ["mark", 9.0]}},
+    ]);
+    let marks = RefCell::new(0.0);
+    let scenario = workflow(steps);
+    let model = scripted(|effect, shown| match &effect.request.response_format {
+        ResponseFormat::Record(_) => Value::Record(vec![Value::Number(7.0), Value::Choice(1)]),
+        _ => {
+            assert!(shown.contains("Mark Ben."), "{shown}");
+            *marks.borrow_mut() += if effect.id.item == 0 { 2.0 } else { 0.0 };
+            Value::Number(2.0 * f64::from(effect.id.round) + 2.0)
+        }
+    });
+    let (items, _) = play(&scenario, model, None);
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+    // Marks 4, 6 and 8 in the rounds 1 to 3.
+    assert_eq!((*marks.borrow(), items[0].measured[1]), (6.0, Some(4.0)));
+}
+
+#[test]
+fn work_is_handed_from_member_to_member_until_nobody_is_named() {
+    let steps = json!([{"id": "work", "hand_off": "Do it.", "member": "Critic", "most": 9}]);
+    let items = played(
+        steps,
+        scripted(|effect, shown| {
+            let ResponseFormat::Record(fields) = &effect.request.response_format else { panic!("{effect:?}") };
+            let others = |name: &str| ResponseFormat::Choice(vec![name.into(), "nobody".into()]);
+            // The critic, the writer, the critic again, who ends it.
+            match (effect.id.round, effect.id.actor) {
+                (0, 1) => assert_eq!(fields[1].1, others("Writer")),
+                (1, 0) => assert!(fields[1].1 == others("Critic") && shown.contains("draft 0"), "{shown}"),
+                (2, 1) => assert!(shown.contains("draft 0") && shown.contains("draft 1"), "{shown}"),
+                other => panic!("{other:?}"),
+            }
+            let (text, next) =
+                if effect.id.round == 2 { ("right".into(), 1) } else { (format!("draft {}", effect.id.round), 0) };
+            Value::Record(vec![Value::Text(text), Value::Choice(next)])
+        }),
+    );
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+}
+
+#[test]
+fn a_moderator_names_the_speakers_of_a_chat_and_ends_it() {
+    let steps = json!([
+        {"id": "talk", "chat": "Discuss it.", "member": "Chair"},
+        {"id": "last", "text": "right", "when": {"has": ["talk", "Writer: one\n\nCritic: two"]}},
+    ]);
+    let mut scenario = workflow(steps);
+    scenario["team"] =
+        json!([{"name": "Writer"}, {"name": "Critic", "tools": []}, {"name": "Chair", "persona": "You chair."}]);
+    let model = scripted(|effect, shown| match (&effect.request.response_format, effect.id.actor) {
+        (ResponseFormat::Record(fields), 2) => {
+            let names = ["Writer", "Critic", "end"].map(String::from).to_vec();
+            assert_eq!(fields[1].1, ResponseFormat::Choice(names));
+            Value::Record(vec![Value::Text("so".into()), Value::Choice(effect.id.round)])
+        }
+        (ResponseFormat::Text, 0) => Value::Text("one".into()),
+        (ResponseFormat::Text, 1) => {
+            assert!(shown.contains("one"), "{shown}");
+            Value::Text("two".into())
+        }
+        other => panic!("{other:?}"),
+    });
+    let (items, digest) = play(&scenario, &model, None);
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+    for at in 0..3 {
+        assert_eq!(play(&scenario, &model, Some(at)).1, digest, "broken off after round {at}");
+    }
+}
+
+#[test]
+fn members_that_no_step_is_for_and_unknown_members_are_refused() {
+    let refused = |steps: Json| {
+        let rows = [("?".to_owned(), "right".to_owned())];
+        let mut scenario = workflow(steps);
+        scenario["team"] = json!([{"name": "Writer"}, {"name": "Critic"}]);
+        let opened = std::panic::catch_unwind(|| evaluation(&scenario, &rows)).err().unwrap();
+        opened.downcast_ref::<String>().unwrap().clone()
+    };
+    for (steps, message) in [
+        (json!([{"ask": "x"}]), "team[1]: `Critic` can never act: no step is for it"),
+        (
+            json!([{"ask": "x", "member": "Critik"}]),
+            "method.steps[0].member: there is no member `Critik`; the team has Writer, Critic",
+        ),
+        (json!([{"chat": "x", "among": ["Writer", "Ben"]}]), "method.steps[0].among: there is no member `Ben`"),
+        (json!([{"route": "x", "branches": {"a": [{"text": "x"}]}}]), "`route` needs two `branches` or more"),
+        (json!([{"ask": "x", "among": ["Writer"]}]), "only `hand_off` and `chat` have members"),
+        (json!([{"text": "x", "want": "text"}]), "only `ask` and `hand_off` have a form"),
+        (json!([{"ask": "x", "want": {"choice": []}}]), "a choice has at least one option"),
+    ] {
+        let said = refused(steps);
+        assert!(said.contains(message), "{said}");
+    }
 }
 
 #[test]

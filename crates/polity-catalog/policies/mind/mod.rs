@@ -170,8 +170,7 @@ impl Policy for Mind {
                 && !known.clone().any(|name| *name == question.name);
             let key = format!("questions[{i}].name");
             Invalid::unless(fits, &key, format!("`{}` is empty or already in use", question.name))?;
-            check_want(&question.response_format)
-                .map_err(|message| invalid(&format!("questions[{i}].want"), message))?;
+            question.response_format.check().map_err(|message| invalid(&format!("questions[{i}].want"), message))?;
         }
         let prompts = Prompts::open(&params.prompts, setup)?;
         Ok(Mind {
@@ -255,23 +254,6 @@ impl Policy for Mind {
         let system = ChatMessage::text(Role::System, self.prompts.render(Text::System, &context)?);
         let messages = vec![system, self.told(turn, &mut context, question)?];
         Ok(Some(self.request(state, turn, messages, ResponseFormat::Text, "interview")))
-    }
-}
-
-fn check_want(response_format: &ResponseFormat) -> Result<(), String> {
-    match response_format {
-        ResponseFormat::Text => Ok(()),
-        ResponseFormat::Choice(options) if options.is_empty() => Err("a choice has at least one option".into()),
-        ResponseFormat::Choice(_) => Ok(()),
-        ResponseFormat::Number { low, high, .. } if low <= high => Ok(()),
-        ResponseFormat::Number { low, high, .. } => Err(format!("no number lies in {low}..={high}")),
-        ResponseFormat::List { of, least, most } if least <= most && *most > 0 => check_want(of),
-        ResponseFormat::List { .. } => Err("`most` must be at least 1, and at least `least`".into()),
-        ResponseFormat::Record(fields) if fields.is_empty() => Err("a record has at least one field".into()),
-        ResponseFormat::Record(fields) => {
-            fields.iter().try_for_each(|(_, response_format)| check_want(response_format))
-        }
-        ResponseFormat::Calls(_) | ResponseFormat::Vector => Err("a mind answers with a value".into()),
     }
 }
 

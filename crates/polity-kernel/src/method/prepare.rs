@@ -1,6 +1,6 @@
 //! What a method does once a run, before the first item ([`Method::prepare`]).
 
-use super::{ABSENT, Brief, Member, Method, SAMPLES, TeamContext};
+use super::{ABSENT, Brief, Member, Method, Prompts, SAMPLES, TeamContext, prompts};
 use crate::ask::{
     Answer, Ask, AskError, Asker, Book, Effect, Hidden, Question, Reply, Request, Settings, Task, poll_once,
 };
@@ -10,6 +10,8 @@ use crate::{AgentId, Bug};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::sync::Arc;
 
 /// The context in which a method prepares a run ([`Method::prepare`]): the team and the whole data set. Its questions are asked once a
 /// run, by [`Asker::Preparation`] in round 0; they are charged to the first item of the data set. Placebos and planted faults do not
@@ -25,6 +27,9 @@ pub struct Preparation<'a> {
     /// The agent of a society that the team acts for.
     agent: Option<AgentId>,
     kept: Option<Vec<u8>>,
+    pub(super) prompts: Arc<Prompts>,
+    /// A prompt that was used but not listed: a fault of the method.
+    pub(super) unlisted: Cell<Option<&'static str>>,
 }
 
 /// How far a preparation is.
@@ -96,15 +101,19 @@ impl Preparation<'_> {
 }
 
 /// Runs a method's preparation from its start, with the answers so far.
-pub(super) fn prepare<M: Method>(method: &M, whole: Whole<'_>) -> Result<Prepared, Bug> {
+pub(super) fn prepare<M: Method>(method: &M, prompts: &Arc<Prompts>, whole: Whole<'_>) -> Result<Prepared, Bug> {
     let Whole { team, items, retries, answers } = whole;
     let mut book = Book::default();
     let ask = Ask::new(Asker::Preparation, 0, 0, answers, &mut book);
-    let mut context = Preparation { team, items, retries, ask, agent: None, kept: None };
+    let (prompts, unlisted) = (prompts.clone(), Cell::new(None));
+    let mut context = Preparation { team, items, retries, ask, agent: None, kept: None, prompts, unlisted };
     let done = poll_once(method.prepare(&mut context));
-    let Preparation { ask, kept, .. } = context;
+    let Preparation { ask, kept, unlisted, .. } = context;
     let wanted = ask.close()?;
     let bug = |message: String| Bug::Method { item: 0, round: 0, message };
+    if let Some(name) = unlisted.get() {
+        return Err(bug(prompts::unlisted(name)));
+    }
     match done {
         Some(Ok(())) => Ok(Prepared::Ended(kept)),
         Some(Err(fault)) => Err(bug(fault.0)),
@@ -124,9 +133,12 @@ impl TeamContext<'_> {
     /// Prepares for this item alone: the team acts for an agent, in its turn.
     pub(super) async fn prepare_alone<M: Method>(&mut self, method: &M) -> Result<(), Fault> {
         let (team, items, retries, agent) = (self.team, std::slice::from_ref(self.item), self.retries, self.agent);
-        let mut context = Preparation { team, items, retries, ask: self.ask.lend(), agent, kept: None };
+        let (prompts, unlisted) = (self.prompts.clone(), Cell::new(None));
+        let mut context =
+            Preparation { team, items, retries, ask: self.ask.lend(), agent, kept: None, prompts, unlisted };
         method.prepare(&mut context).await?;
-        let kept = context.kept.take();
+        let Preparation { kept, unlisted, .. } = context;
+        self.unlisted.set(unlisted.get());
         self.prepared = kept.map(Cow::Owned);
         Ok(())
     }

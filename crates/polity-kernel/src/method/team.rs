@@ -9,6 +9,7 @@ use crate::scenario::MemberSource;
 use crate::toolbox::Toolbox;
 use crate::topology::Topology;
 use crate::tree::{Invalid, Node, TreeError, nearest};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,17 +22,22 @@ pub(crate) const MOST_RETRIES: u8 = 10;
 pub(crate) trait Methods: fmt::Debug {
     /// Returns what is known of a method before it is opened.
     fn facts(&self, method: &str) -> Option<&Facts>;
-    /// Opens a method for a number of members and rounds. `path` is the path of its node, for errors.
+    /// Opens a method. `path` is the path of its node, for errors.
     ///
     /// # Errors
     /// An unknown method, or parameters that do not fit.
-    fn open_method(
-        &self,
-        node: &Node,
-        path: &str,
-        members: usize,
-        rounds: u32,
-    ) -> Result<Box<dyn MethodHost>, TreeError>;
+    fn open_method(&self, node: &Node, path: &str, setup: &TeamSetup<'_>) -> Result<Box<dyn MethodHost>, TreeError>;
+}
+
+/// What a method is opened with, besides its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TeamSetup<'a> {
+    /// Number of members.
+    pub members: usize,
+    /// Number of rounds.
+    pub rounds: u32,
+    /// The texts of the scenario's files, by path.
+    pub texts: &'a BTreeMap<String, Arc<str>>,
 }
 
 /// A policy's description of a team, from its parameters.
@@ -54,7 +60,12 @@ pub struct TeamSource<'a> {
 }
 
 impl TeamSource<'_> {
-    pub(crate) fn open(&self, methods: &dyn Methods, toolbox: &Arc<Toolbox>) -> Result<Team, Invalid> {
+    pub(crate) fn open(
+        &self,
+        methods: &dyn Methods,
+        toolbox: &Arc<Toolbox>,
+        texts: &BTreeMap<String, Arc<str>>,
+    ) -> Result<Team, Invalid> {
         let TeamSource { method, members: n, listed, model, settings, rounds, retries } = *self;
         let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
         let of_tree = |error: TreeError| invalid(&error.path, error.to_string());
@@ -72,7 +83,9 @@ impl TeamSource<'_> {
             roles_exist(listed, &kind.name, facts.roles)?;
         }
         tools_exist(listed, toolbox, &[])?;
-        let method = methods.open_method(method, "method", n, rounds).map_err(of_tree)?;
+        let method =
+            methods.open_method(method, "method", &TeamSetup { members: n, rounds, texts }).map_err(of_tree)?;
+        all_act(&[method.as_ref()], &members, listed.len())?;
         let (topology, toolbox) = (Topology::Complete { n: n as u32 }, toolbox.clone());
         Ok(Team { method, members, topology, retries, toolbox })
     }
@@ -185,7 +198,35 @@ pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str])
         roles => format!("`{method}` has no role `{role}`{near}; it has {}", roles.join(", ")),
     };
     let message = format!(
-        "{known}. Members without a role work on the items: leave `role` out, and describe `{role}` in `persona`. `{ABSENT}` takes a member out"
+        "{known}. A job title is not a role: leave `role` out, and write `persona: You are a {role}.` Members without a role work on the \
+         items; `role: {ABSENT}` takes a member out"
     );
     Err(Invalid { key: format!("team[{i}].role"), message })
+}
+
+/// Returns why a member never acts if methods ask the first member of each role alone; `None` if it does. `method`: its name.
+#[must_use]
+pub fn second_of_role(method: &str, team: &[Member], member: usize) -> Option<String> {
+    let role = team.get(member)?.role.as_deref().filter(|role| *role != ABSENT)?;
+    let first = team.iter().find(|other| other.role.as_deref() == Some(role))?;
+    let is_first = team.iter().position(|other| other.role.as_deref() == Some(role)) == Some(member);
+    (!is_first).then(|| format!("`{method}` has one `{role}`, and `{}` is it already", first.name))
+}
+
+/// Checks that the method can work with the team, and that each of its `listed` members can act: who lists a member wants its work.
+/// `methods`: the method as it is at first, and as it is after each change of the scenario.
+pub(crate) fn all_act(methods: &[&dyn MethodHost], team: &[Member], listed: usize) -> Result<(), Invalid> {
+    for method in methods {
+        method.check_team(team).map_err(|invalid| Invalid { key: format!("method.{}", invalid.key), ..invalid })?;
+    }
+    let idle = |i: usize| {
+        let reasons: Option<Vec<String>> = methods.iter().map(|method| method.idle(team, i)).collect();
+        Some((i, reasons?.into_iter().next()?))
+    };
+    let Some((i, why)) = (0..listed.min(team.len())).find_map(idle) else { return Ok(()) };
+    let message = format!(
+        "`{}` can never act: {why}. Leave it out of the team, or take it out of this run with `role: {ABSENT}`",
+        team[i].name
+    );
+    Err(Invalid { key: format!("team[{i}]"), message })
 }

@@ -53,7 +53,7 @@ impl PolicySetup<'_> {
     /// An unknown method, or parameters or members that do not fit.
     pub fn team(&self, source: &TeamSource<'_>) -> Result<Team, Invalid> {
         let (model, settings) = (source.model.or(self.model), self.settings.with(source.settings));
-        TeamSource { model, settings, ..*source }.open(self.methods, self.toolbox)
+        TeamSource { model, settings, ..*source }.open(self.methods, self.toolbox, self.texts)
     }
 
     /// Returns the slot of a number that the policy needs to see.

@@ -532,7 +532,8 @@ impl Scenario {
         let policies = cohorts.map(|(i, cohort)| (&cohort.policy, format!("cohorts[{i}].policy")));
         let world = self.world.iter().map(|world| (world, "world".to_owned()));
         let environment = self.environment.iter().map(|environment| (environment, "environment".to_owned()));
-        for (node, key) in policies.chain(world).chain(environment) {
+        let method = self.method.iter().map(|method| (method, "method".to_owned()));
+        for (node, key) in policies.chain(world).chain(environment).chain(method) {
             let texts = text::files_in(node, &key);
             files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
         }

@@ -1,8 +1,8 @@
 //! Think, act, observe: a member calls tools and sees their results, step by step.
 
-use super::NO_ANSWER;
+use super::{LENGTH, NO_ANSWER};
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 use polity_kernel::policy::Fault;
 use polity_kernel::tool::{EffectClass, ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,20 @@ use serde_json::json;
 
 /// The tool by which a member gives the final answer, if the episode has no action of its own for that.
 pub const ANSWER_TOOL: &str = "answer";
+
+/// What the tool for answers is for, as members read it.
+pub const ANSWER_DOC: Prompt = Prompt::new(
+    "answer-tool",
+    "describes the tool by which a member gives its final answer",
+    "Gives the final answer, alone and {{ length }}, and ends the work",
+)
+.may_hold(&["length"]);
+/// What the reasons of that tool are for.
+pub const REASONS_DOC: Prompt = Prompt::new(
+    "answer-reasons",
+    "describes the reasons that a member gives with its final answer",
+    "why, with the ids of the evidence, such as [E1]",
+);
 
 /// What a member has done so far, as it is shown to the member again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -129,13 +143,13 @@ pub fn answer_only(context: &TeamContext<'_>) -> Vec<ToolSpec> {
     let letters = context.item.letters();
     let answer =
         if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
-    let reasons = json!({"type": "string", "description": "why, with the ids of the evidence, such as [E1]"});
+    let reasons = json!({"type": "string", "description": context.prompt(&REASONS_DOC)});
     let arguments = json!({
         "type": "object",
         "properties": {"answer": answer, "reasons": reasons},
         "required": ["answer"],
         "additionalProperties": false,
     });
-    let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
-    vec![ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure)]
+    let doc = context.filled(&ANSWER_DOC, &[("length", context.prompt(&LENGTH))]);
+    vec![ToolSpec::new(ANSWER_TOOL, &doc, &arguments, EffectClass::Pure)]
 }

@@ -1,13 +1,17 @@
 //! Turns of a discussion: who speaks when, who hears it, and when it ends.
 
-use super::{Stand, solve_one, to_solve, vote};
+use super::{Instruction, Stand, solve_one, to_solve, vote};
 use polity_kernel::ask::{ChatMessage, Part, Role};
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-const JOIN: &str = include_str!("prompts/join.md");
-const OPEN: &str = include_str!("prompts/alone.md");
+/// Tells a speaker to go on with the discussion.
+pub const JOIN: Prompt =
+    Prompt::new("join", "tells a speaker to go on with the discussion", include_str!("prompts/join.md"));
+/// Tells a speaker who has heard nobody yet to begin.
+pub const OPEN: Prompt =
+    Prompt::new("open", "tells a speaker who has heard nobody yet to begin", include_str!("prompts/alone.md"));
 
 /// The order of speakers and hearers (the paradigms of Becker et al., MALLM, 2025).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,14 +122,14 @@ impl Table {
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     /// For speakers who have heard nobody yet.
-    pub open: &'a str,
+    pub open: Instruction<'a>,
     /// For speakers who have heard others or answered before.
-    pub join: &'a str,
+    pub join: Instruction<'a>,
 }
 
 impl Default for Words<'_> {
     fn default() -> Self {
-        Words { open: OPEN, join: JOIN }
+        Words { open: OPEN.into(), join: JOIN.into() }
     }
 }
 
@@ -147,7 +151,7 @@ pub fn to_speak(
             let mut brief = to_solve(context, member, &[], words.open);
             brief.messages.push(before.own());
             let mut parts: Vec<Part> = heard.iter().map(Stand::said).collect();
-            parts.push(Part::Text(words.join.trim_end().into()));
+            parts.push(Part::Text(words.join.words(context)));
             brief.messages.push(ChatMessage { role: Role::User, parts });
             brief
         }

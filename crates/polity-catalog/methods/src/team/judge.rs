@@ -1,16 +1,25 @@
 //! Judgements on answers: the best of several, whether one is right, marks for all.
 
-use super::{Stand, talk};
+use super::{Instruction, Stand, talk};
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::items::{judged, right_or_wrong};
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-const CHOOSE: &str = include_str!("prompts/choose.md");
-const CHECK: &str = include_str!("prompts/check.md");
-const MARK: &str = include_str!("prompts/mark.md");
-const RATE: &str = include_str!("prompts/rate.md");
+/// Asks a judge for the best of several answers.
+pub const CHOOSE: Prompt =
+    Prompt::new("choose", "asks a judge for the best of several answers", include_str!("prompts/choose.md"));
+/// Asks whether an answer is right.
+pub const CHECK: Prompt = Prompt::new("check", "asks whether an answer is right", include_str!("prompts/check.md"));
+/// Asks for marks of several answers.
+pub const MARK: Prompt = Prompt::new("mark", "asks for marks of several answers", include_str!("prompts/mark.md"))
+    .may_hold(&["low", "high"]);
+/// Asks for a mark of one answer by one criterion.
+pub const RATE: Prompt =
+    Prompt::new("rate", "asks for a mark of one answer by one criterion", include_str!("prompts/rate.md"))
+        .must_hold(&["criterion"])
+        .may_hold(&["low", "high"]);
 
 /// Replaces names, so that answers are judged anonymously.
 fn anonymous(stands: &[Stand]) -> Vec<Stand> {
@@ -79,8 +88,13 @@ pub async fn tournament(context: &mut TeamContext<'_>, judge: usize, stands: &[S
 }
 
 /// Builds a question on whether an answer is right; [`judged`] reads the reply.
-pub fn to_check(context: &TeamContext<'_>, judge: usize, stand: &Stand, instruction: &str) -> Brief {
-    let instruction = format!("{}\n{}", CHECK.trim_end(), instruction.trim_end());
+pub fn to_check<'a>(
+    context: &TeamContext<'_>,
+    judge: usize,
+    stand: &Stand,
+    instruction: impl Into<Instruction<'a>>,
+) -> Brief {
+    let instruction = format!("{}\n{}", context.prompt(&CHECK), instruction.into().words(context));
     let shown = said(&anonymous(std::slice::from_ref(stand)));
     Brief::new(judge, talk(context, judge, &shown, instruction.trim_end()), right_or_wrong()).task(Task::Check)
 }
@@ -90,7 +104,7 @@ pub async fn check(
     context: &mut TeamContext<'_>,
     judge: usize,
     stand: &Stand,
-    instruction: &str,
+    instruction: impl Into<Instruction<'_>>,
 ) -> Option<(bool, String)> {
     let brief = to_check(context, judge, stand, instruction);
     let judgement = context.ask(brief).await.ok()?;
@@ -102,19 +116,19 @@ pub fn to_mark(context: &TeamContext<'_>, judge: usize, stands: &[Stand], low: f
     to_mark_by(context, judge, stands, (low, high), MARK)
 }
 
-/// The same with another instruction, in which `LOW` and `HIGH` are replaced.
+/// The same with another instruction, whose placeholders `low` and `high` are the ends of the scale.
 pub fn to_mark_by(
     context: &TeamContext<'_>,
     judge: usize,
     stands: &[Stand],
     (low, high): (f64, f64),
-    instruction: &str,
+    instruction: Prompt,
 ) -> Brief {
     let n = stands.len() as u32;
     let mark = ResponseFormat::Number { low, high, whole: false };
     let response_format =
         ResponseFormat::Record(vec![("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n })]);
-    let instruction = instruction.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
+    let instruction = context.filled(&instruction, &[("low", &low.to_string()), ("high", &high.to_string())]);
     Brief::new(judge, talk(context, judge, &said(&anonymous(stands)), &instruction), response_format).task(Task::Rate)
 }
 
@@ -157,7 +171,7 @@ pub enum Prune {
 
 /// How outputs are pruned.
 #[derive(Clone, Copy, Debug)]
-pub struct Pruning<'a> {
+pub struct Pruning {
     /// What decides.
     pub prune: Prune,
     /// Number of outputs that are kept.
@@ -165,11 +179,11 @@ pub struct Pruning<'a> {
     /// The scale of the judge's marks.
     pub scale: (f64, f64),
     /// The instruction to the judge; by default that for answers.
-    pub instruction: Option<&'a str>,
+    pub instruction: Option<Prompt>,
 }
 
 /// Returns the outputs with the highest marks, best first; ties go to the earlier. Without a judgement all are kept.
-pub async fn kept(context: &mut TeamContext<'_>, judge: usize, stands: Vec<Stand>, pruning: Pruning<'_>) -> Vec<Stand> {
+pub async fn kept(context: &mut TeamContext<'_>, judge: usize, stands: Vec<Stand>, pruning: Pruning) -> Vec<Stand> {
     if pruning.prune == Prune::None || stands.is_empty() {
         return stands;
     }
@@ -189,7 +203,7 @@ pub struct Rating {
     pub why: String,
 }
 
-/// Builds a question for a mark of one answer by one criterion. `CRITERION`, `LOW` and `HIGH` in the instruction are replaced.
+/// Builds a question for a mark of one answer by one criterion. The placeholders of the instruction are `criterion`, `low` and `high`.
 #[must_use]
 pub fn to_rate(
     context: &TeamContext<'_>,
@@ -197,13 +211,13 @@ pub fn to_rate(
     stand: &Stand,
     criterion: &str,
     (low, high): (f64, f64),
-    (shown, instruction): (&[Part], &str),
+    (shown, instruction): (&[Part], Prompt),
 ) -> Brief {
     let mut parts = shown.to_vec();
     parts.push(stand.named("The answer").said());
-    let scale = [("CRITERION", criterion.to_owned()), ("LOW", low.to_string()), ("HIGH", high.to_string())];
-    let instruction =
-        scale.into_iter().fold(instruction.trim_end().to_owned(), |text, (name, value)| text.replace(name, &value));
+    let (lowest, highest) = (low.to_string(), high.to_string());
+    let values = [("criterion", criterion), ("low", lowest.as_str()), ("high", highest.as_str())];
+    let instruction = context.filled(&instruction, &values);
     let mark = ResponseFormat::Number { low, high, whole: false };
     let response_format =
         ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), mark)]);

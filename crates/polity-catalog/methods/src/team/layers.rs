@@ -2,16 +2,21 @@
 
 use super::{Stand, solve, tell_all, to_solve};
 use polity_kernel::ask::Part;
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 
 /// Instruction to members who answer with others' proposals in view.
-const SYNTHESISE: &str = include_str!("prompts/synthesise.md");
+pub const SYNTHESISE: Prompt = Prompt::new(
+    "synthesise",
+    "tells a member to answer with the proposals of others in view",
+    include_str!("prompts/synthesise.md"),
+);
 /// Instruction to members who are shown none.
-const ALONE: &str = include_str!("prompts/alone.md");
+pub const ALONE: Prompt =
+    Prompt::new("alone", "tells a member to answer when there are no proposals yet", include_str!("prompts/alone.md"));
 
 /// Returns the instruction for a member who sees these proposals. The first layer sees none, so its instruction mentions none.
 #[must_use]
-pub fn instruction(proposals: &[Stand]) -> &'static str {
+pub fn instruction(proposals: &[Stand]) -> Prompt {
     if proposals.is_empty() { ALONE } else { SYNTHESISE }
 }
 

@@ -3,12 +3,38 @@
 
 use super::{Stand, talk};
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 use serde::{Deserialize, Serialize};
 
-const FACTS: &str = include_str!("prompts/facts.md");
-const PLAN: &str = include_str!("prompts/plan.md");
-const PROGRESS: &str = include_str!("prompts/progress.md");
+/// Asks the leader for what is known and what has to be found out.
+pub const FACTS: Prompt = Prompt::new(
+    "facts",
+    "asks the leader for what is known and what has to be found out",
+    include_str!("prompts/facts.md"),
+);
+/// Asks the leader for a plan.
+pub const PLAN: Prompt = Prompt::new("plan", "asks the leader for a plan", include_str!("prompts/plan.md"));
+/// Asks the leader where things stand and who is next.
+pub const PROGRESS: Prompt =
+    Prompt::new("progress", "asks the leader where things stand and who is next", include_str!("prompts/progress.md"));
+
+/// How the ledger is shown.
+pub const LEDGER: Prompt = Prompt::new(
+    "ledger",
+    "shows what is known and the plan to whoever works on",
+    "What is known:\n{{ facts }}\n\nThe plan:\n{{ plan }}",
+)
+.must_hold(&["facts", "plan"]);
+/// What the leader plans with.
+pub const TEAM: Prompt = Prompt::new(
+    "team",
+    "shows the leader what is known and who is in the team, before it plans",
+    "What is known:\n{{ facts }}\n\nThe team:\n{{ team }}",
+)
+.must_hold(&["facts", "team"]);
+/// How orders are shown.
+pub const ORDER: Prompt =
+    Prompt::new("order", "shows an earlier order to all", "Order to {{ to }}: {{ order }}").must_hold(&["to", "order"]);
 
 /// The task ledger.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,17 +75,17 @@ pub enum Entry {
 }
 
 impl Entry {
-    fn shown(&self) -> Part {
+    fn shown(&self, context: &TeamContext<'_>) -> Part {
         match self {
-            Entry::Order { to, order } => Part::Text(format!("Order to {to}: {order}")),
+            Entry::Order { to, order } => Part::Text(context.filled(&ORDER, &[("to", to), ("order", order)])),
             Entry::Answer(stand) => stand.said(),
         }
     }
 
     /// Formats a thread for a prompt.
     #[must_use]
-    pub fn all(thread: &[Entry]) -> Vec<Part> {
-        thread.iter().map(Entry::shown).collect()
+    pub fn all(context: &TeamContext<'_>, thread: &[Entry]) -> Vec<Part> {
+        thread.iter().map(|entry| entry.shown(context)).collect()
     }
 }
 
@@ -75,8 +101,8 @@ pub fn stalls(before: u32, progress: &Progress) -> u32 {
 impl Tasks {
     /// Formats the ledger for a prompt.
     #[must_use]
-    pub fn shown(&self) -> Part {
-        Part::Text(format!("What is known:\n{}\n\nThe plan:\n{}", self.facts, self.plan))
+    pub fn shown(&self, context: &TeamContext<'_>) -> Part {
+        Part::Text(context.filled(&LEDGER, &[("facts", &self.facts), ("plan", &self.plan)]))
     }
 }
 
@@ -88,10 +114,10 @@ pub async fn plan(
     before: Option<&Tasks>,
     thread: &[Entry],
 ) -> Tasks {
-    let mut shown: Vec<Part> = before.map(Tasks::shown).into_iter().collect();
-    shown.extend(Entry::all(thread));
+    let mut shown: Vec<Part> = before.map(|tasks| tasks.shown(context)).into_iter().collect();
+    shown.extend(Entry::all(context, thread));
     let facts = super::write(context, by, &shown, FACTS).await.unwrap_or_default();
-    shown.push(Part::Text(format!("What is known:\n{facts}\n\nThe team:\n{can}")));
+    shown.push(Part::Text(context.filled(&TEAM, &[("facts", &facts), ("team", can)])));
     let plan = super::write(context, by, &shown, PLAN).await.unwrap_or_default();
     Tasks { facts, plan }
 }
@@ -117,8 +143,8 @@ pub async fn progress(
         entry("next", ResponseFormat::Choice(who.to_vec())),
         entry("order", ResponseFormat::Text),
     ]);
-    let mut shown = vec![tasks.shown()];
-    shown.extend(Entry::all(thread));
+    let mut shown = vec![tasks.shown(context)];
+    shown.extend(Entry::all(context, thread));
     let brief = Brief::new(by, talk(context, by, &shown, PROGRESS), response_format).task(Task::Check);
     let value = context.ask(brief).await.ok()?;
     let answer = |i: usize| value.field(i)?.field(0);

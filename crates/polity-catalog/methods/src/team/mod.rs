@@ -5,6 +5,7 @@
 //! | [`act`] | think, act, observe: a member calls tools step by step |
 //! | [`vote`] | one answer out of many: plurality, consensus, ranked and approval ballots |
 //! | [`discuss`] | turns of a discussion: who speaks when, and who hears it |
+//! | [`floor`] | who is next: a member chooses what follows, hands its work on, or moderates |
 //! | [`judge`] | choose the best answer, check one, mark several, rate by criteria, prune; tournaments |
 //! | [`refine`] | a finding on an answer and another try, until it passes |
 //! | [`layers`] | layers of proposals, each shown to the next layer |
@@ -15,10 +16,11 @@
 //! | [`ledger`] | an orchestrator's ledgers: facts, a plan, progress, and when to replan |
 //!
 //! In every prompt the item's question comes first, word for word, and the instruction last. What others said stays typed between the two
-//! ([`Part::Said`]).
+//! ([`Part::Said`]). Every text is a [`Prompt`], which the methods that use it list, and which a scenario can change.
 
 pub mod act;
 pub mod discuss;
+pub mod floor;
 pub mod judge;
 pub mod layers;
 pub mod ledger;
@@ -31,7 +33,7 @@ pub mod vote;
 
 use polity_kernel::ask::{ChatMessage, Part, Reply, ResponseFormat, Role, Task, Value};
 use polity_kernel::items::Scorer;
-use polity_kernel::method::{Brief, Member, Records, TeamContext, Verdict};
+use polity_kernel::method::{Brief, Member, Prompt, Records, TeamContext, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A member's answer.
@@ -55,19 +57,75 @@ pub const ANSWERS: [Records; 2] = [
     Records { name: "no-answer", doc: "why the member gave no answer" },
 ];
 
-const DECEIVE: &str = include_str!("prompts/deceive.md");
+/// System instruction of members who argue for wrong answers.
+pub const DECEIVE: Prompt = Prompt::new(
+    "deceive",
+    "tells an adversarial member to argue for a wrong answer (after its persona)",
+    include_str!("prompts/deceive.md"),
+);
+/// How answers are to be written.
+pub const FORM: Prompt = Prompt::new(
+    "form",
+    "says how the answer is to be written, at the end of every question for one",
+    "Give the final answer alone as `answer`, {{ length }}.",
+)
+.may_hold(&["length"])
+.by_scorer(&[
+    (Scorer::Checker, "Give the complete answer as `answer`."),
+    (Scorer::Judge, "Give what you would tell whoever asked as `answer`."),
+    (Scorer::Math, "Give the final answer alone as `answer`, as a formula."),
+    (Scorer::Choice, "Give the message of one option alone as `answer`."),
+    (Scorer::Code, "Give the complete function in Python as `answer`, with nothing around it."),
+]);
+/// How long answers are to be.
+pub const LENGTH: Prompt = Prompt::new(
+    "length",
+    "says how long answers are to be; it is put for `{{ length }}` in other prompts",
+    "as short as it can be",
+);
+
+/// What a member is told to do: a prompt of the method, or a text made from some.
+#[derive(Clone, Copy, Debug)]
+pub enum Instruction<'a> {
+    /// A prompt.
+    Prompt(Prompt),
+    /// A text.
+    Text(&'a str),
+}
+
+impl Instruction<'_> {
+    /// Returns the text.
+    #[must_use]
+    pub fn words(self, context: &TeamContext<'_>) -> String {
+        match self {
+            Instruction::Prompt(prompt) => context.prompt(&prompt).to_owned(),
+            Instruction::Text(text) => text.trim_end().to_owned(),
+        }
+    }
+}
+
+impl From<Prompt> for Instruction<'_> {
+    fn from(prompt: Prompt) -> Self {
+        Instruction::Prompt(prompt)
+    }
+}
+
+impl<'a> From<&'a str> for Instruction<'a> {
+    fn from(text: &'a str) -> Self {
+        Instruction::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Instruction<'a> {
+    fn from(text: &'a String) -> Self {
+        Instruction::Text(text)
+    }
+}
 
 /// Returns how a reply's answer must be written, for the current item.
 #[must_use]
-pub fn form(context: &TeamContext<'_>) -> &'static str {
-    match context.item.scorer {
-        Scorer::Exact | Scorer::Number => "Give the final answer alone as `answer`, as short as it can be.",
-        Scorer::Checker => "Give the complete answer as `answer`.",
-        Scorer::Judge => "Give what you would tell whoever asked as `answer`.",
-        Scorer::Math => "Give the final answer alone as `answer`, as a formula.",
-        Scorer::Choice => "Give the message of one option alone as `answer`.",
-        Scorer::Code => "Give the complete function in Python as `answer`, with nothing around it.",
-    }
+pub fn form(context: &TeamContext<'_>) -> String {
+    context.filled(&FORM, &[("length", context.prompt(&LENGTH))])
 }
 
 /// Returns the format of members' replies: reasons and an answer. If the item has options, the answer is the letter of one.
@@ -85,11 +143,16 @@ pub fn wanted_answer(context: &TeamContext<'_>) -> ResponseFormat {
 
 /// Builds a conversation with a member: its persona, the question, what others said, and the instruction.
 #[must_use]
-pub fn talk(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Vec<ChatMessage> {
+pub fn talk<'a>(
+    context: &TeamContext<'_>,
+    member: usize,
+    shown: &[Part],
+    instruction: impl Into<Instruction<'a>>,
+) -> Vec<ChatMessage> {
     let mut messages = persona(context, member);
     let mut parts = vec![Part::Text(context.item.question.clone())];
     parts.extend_from_slice(shown);
-    parts.push(Part::Text(instruction.trim_end().to_owned()));
+    parts.extend(Some(instruction.into().words(context)).filter(|words| !words.is_empty()).map(Part::Text));
     messages.push(ChatMessage { role: Role::User, parts });
     messages
 }
@@ -97,14 +160,14 @@ pub fn talk(context: &TeamContext<'_>, member: usize, shown: &[Part], instructio
 /// Returns the persona of a member, if any.
 #[must_use]
 pub fn persona(context: &TeamContext<'_>, member: usize) -> Vec<ChatMessage> {
-    persona_in(context.team, member)
+    persona_in(context.team, member, context.prompt(&DECEIVE))
 }
 
-/// Returns the persona of a member of a team, if any.
+/// Returns the persona of a member of a team, if any. `deceive`: what it is told besides if it is adversarial.
 #[must_use]
-pub fn persona_in(team: &[Member], member: usize) -> Vec<ChatMessage> {
+pub fn persona_in(team: &[Member], member: usize, deceive: &str) -> Vec<ChatMessage> {
     let Some(member) = team.get(member) else { return Vec::new() };
-    let told: Vec<&str> = [member.persona.as_str(), if member.adversarial { DECEIVE.trim_end() } else { "" }]
+    let told: Vec<&str> = [member.persona.as_str(), if member.adversarial { deceive } else { "" }]
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect();
@@ -133,8 +196,13 @@ impl Stand {
 
 /// Builds a question to a member to solve the item.
 #[must_use]
-pub fn to_solve(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Brief {
-    let instruction = format!("{}\n{}", instruction.trim_end(), form(context));
+pub fn to_solve<'a>(
+    context: &TeamContext<'_>,
+    member: usize,
+    shown: &[Part],
+    instruction: impl Into<Instruction<'a>>,
+) -> Brief {
+    let instruction = format!("{}\n{}", instruction.into().words(context), form(context));
     Brief::new(member, talk(context, member, shown, &instruction), wanted(context))
 }
 
@@ -151,13 +219,20 @@ pub async fn solve_one(context: &mut TeamContext<'_>, brief: Brief) -> Option<St
 }
 
 /// Every member that works on the item answers it alone.
-pub async fn propose(context: &mut TeamContext<'_>, instruction: &str) -> Vec<Option<Stand>> {
+pub async fn propose(context: &mut TeamContext<'_>, instruction: impl Into<Instruction<'_>>) -> Vec<Option<Stand>> {
+    let instruction = instruction.into();
     let briefs = context.workers().into_iter().map(|member| to_solve(context, member, &[], instruction)).collect();
     solve(context, briefs).await
 }
 
 /// One member answers the item alone, several times.
-pub async fn samples(context: &mut TeamContext<'_>, member: usize, n: u32, instruction: &str) -> Vec<Option<Stand>> {
+pub async fn samples(
+    context: &mut TeamContext<'_>,
+    member: usize,
+    n: u32,
+    instruction: impl Into<Instruction<'_>>,
+) -> Vec<Option<Stand>> {
+    let instruction = instruction.into();
     let briefs = (0..n).map(|k| to_solve(context, member, &[], instruction).sample(k)).collect();
     solve(context, briefs).await
 }
@@ -211,7 +286,12 @@ pub fn verdict(answer: Option<String>) -> Verdict {
 }
 
 /// Asks a member for a text: a plan, a document, an instruction. `None`: the reason was recorded.
-pub async fn write(context: &mut TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Option<String> {
+pub async fn write(
+    context: &mut TeamContext<'_>,
+    member: usize,
+    shown: &[Part],
+    instruction: impl Into<Instruction<'_>>,
+) -> Option<String> {
     drafts(context, member, 1, shown, instruction).await.pop()
 }
 
@@ -221,7 +301,7 @@ pub async fn drafts(
     member: usize,
     n: u32,
     shown: &[Part],
-    instruction: &str,
+    instruction: impl Into<Instruction<'_>>,
 ) -> Vec<String> {
     let brief = to_write(context, member, shown, instruction);
     written(context, (0..n).map(|k| brief.clone().sample(k)).collect(), |value| value.as_text()).await
@@ -229,7 +309,12 @@ pub async fn drafts(
 
 /// Builds a question to a member for a text.
 #[must_use]
-pub fn to_write(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Brief {
+pub fn to_write<'a>(
+    context: &TeamContext<'_>,
+    member: usize,
+    shown: &[Part],
+    instruction: impl Into<Instruction<'a>>,
+) -> Brief {
     Brief::new(member, talk(context, member, shown, instruction), ResponseFormat::Text).task(Task::Write)
 }
 

@@ -1,8 +1,8 @@
 //! Search over calls of tools: a tree whose nodes are states of the episode and of the tools, and whose edges are calls.
 
 use super::talk;
-use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
-use polity_kernel::method::{Brief, TeamContext, ToolMark};
+use polity_kernel::ask::{ChatMessage, ResponseFormat, Role, Task, Value};
+use polity_kernel::method::{Brief, Prompt, TeamContext, ToolMark};
 use polity_kernel::policy::Fault;
 use polity_kernel::rng::Draws;
 use polity_kernel::tool::{Arguments, ToolCall};
@@ -46,7 +46,16 @@ pub enum Branching {
 }
 
 /// The instruction to a member that proposes calls.
-const PROPOSE: &str = include_str!("prompts/propose-call.md");
+pub const PROPOSE: Prompt =
+    Prompt::new("propose-call", "asks a member for the next calls of tools", include_str!("prompts/propose-call.md"));
+
+/// The calls that were made before.
+pub const SO_FAR: Prompt = Prompt::new(
+    "calls-so-far",
+    "shows a member the calls that lead to where things stand, before it proposes the next",
+    "Calls so far: {{ calls }}.",
+)
+.must_hold(&["calls"]);
 
 /// Expands the node with the least cost plus weighted estimate first (A*); with a weight of 0, the least cost first. Stops at the first
 /// solution that it takes up, or after `most` nodes. States that were reached before are not entered again.
@@ -208,7 +217,7 @@ async fn proposed(
     let so_far: Vec<String> = made.iter().map(|call| format!("{}({})", call.tool, call.arguments)).collect();
     let shown = if so_far.is_empty() { "none".to_owned() } else { so_far.join("; ") };
     let mut messages: Vec<ChatMessage> = talk(context, member, &[], PROPOSE);
-    messages.push(ChatMessage { role: Role::User, parts: vec![Part::Text(format!("Calls so far: {shown}."))] });
+    messages.push(ChatMessage::text(Role::User, context.filled(&SO_FAR, &[("calls", &shown)])));
     let brief = Brief::new(member, messages, tools).task(Task::Solve);
     let briefs = (0..replies).map(|k| brief.clone().sample(k)).collect();
     let mut calls: Vec<ToolCall> = Vec::new();

@@ -5,9 +5,11 @@ use super::refine::Finding;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::ask::{ResponseFormat, Task};
 use polity_kernel::items::Tested;
-use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::method::{Brief, Prompt, TeamContext};
 
-const TESTS: &str = include_str!("prompts/tests.md");
+/// Asks for tests of a program that the writer has not seen.
+pub const TESTS: Prompt =
+    Prompt::new("tests", "asks for tests of a program that the writer has not seen", include_str!("prompts/tests.md"));
 /// Maximum characters shown of an error, from its end, which says what went wrong.
 const SHOWN: usize = 1500;
 

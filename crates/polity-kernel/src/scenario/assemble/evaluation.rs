@@ -4,7 +4,7 @@ use super::{MESSAGES, changes, topology, wrong};
 use crate::environment::Env;
 use crate::evaluation::{Evaluation, Plan};
 use crate::items::{self, Item, Recording, recorded_model};
-use crate::method::{MOST_MEMBERS, Member, MethodHost, Methods, members, roles_exist, tools_exist};
+use crate::method::{MOST_MEMBERS, Member, MethodHost, Methods, TeamSetup, all_act, members, roles_exist, tools_exist};
 use crate::population::Population;
 use crate::registry::Registry;
 use crate::scenario::{Draft, Inputs, MemoryBudget, Scenario, toolbox};
@@ -41,7 +41,10 @@ pub(super) fn draft(
     let open = |tree: &Node| -> Result<Box<dyn MethodHost>, TreeError> {
         let scenario = Scenario::read(tree)?;
         match &scenario.method {
-            Some(node) => registry.open_method(node, "method", team.len(), scenario.rounds),
+            Some(node) => {
+                let setup = TeamSetup { members: team.len(), rounds: scenario.rounds, texts: &inputs.texts };
+                registry.open_method(node, "method", &setup)
+            }
             None => Err(wrong("method", None, tree, "the method is missing", None)),
         }
     };
@@ -59,6 +62,10 @@ pub(super) fn draft(
     for (at, tree) in changes(scenario, tree, &["method"])? {
         later.push((at, open(&tree)?));
     }
+    let methods: Vec<&dyn MethodHost> =
+        [&method].into_iter().chain(later.iter().map(|(_, method)| method)).map(AsRef::as_ref).collect();
+    let listed = scenario.team.as_ref().map_or(0, Vec::len);
+    all_act(&methods, &team, listed).map_err(|invalid| tree.blame("", invalid))?;
     let window = scenario.max_concurrent.unwrap_or(1000) as usize;
     let retries = scenario.max_retries.unwrap_or(0);
     let environment = match &scenario.environment {

@@ -2,11 +2,9 @@
 
 use polity::kernel::Invalid;
 use polity::kernel::ask::{ChatMessage, ResponseFormat, Role, Value};
-use polity::kernel::method::{Brief, Method, Records, TeamContext, Verdict, same_answer};
+use polity::kernel::method::{Brief, Method, Prompt, Records, TeamContext, Verdict, same_answer};
 use polity::kernel::policy::Fault;
-use polity::kernel::registry::Registry;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity::kernel::registry::{NoParams, Registry};
 
 polity::made_for!("0.1");
 
@@ -17,32 +15,29 @@ pub fn registry() -> Registry {
     registry
 }
 
-/// What a scenario may set below `method:`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ballot {
-    /// What every member is told after the question.
-    instruction: String,
-}
+/// What every member is told after the question. A scenario can change it: `method: {kind: ballot, prompts: {instruction: ...}}`.
+const INSTRUCTION: Prompt = Prompt::new(
+    "instruction",
+    "tells every member how to answer, after the question",
+    "Give your final answer, as short as it can be.",
+);
 
-impl Default for Ballot {
-    fn default() -> Self {
-        Ballot { instruction: "Give your final answer, as short as it can be.".into() }
-    }
-}
+/// The method.
+pub struct Ballot;
 
 impl Method for Ballot {
     const NAME: &'static str = "ballot";
     const SUMMARY: &'static str = "Everybody answers once, alone; most voices win";
     const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "the member's answer" }];
-    type Params = Ballot;
+    const PROMPTS: &'static [Prompt] = &[INSTRUCTION];
+    type Params = NoParams;
 
-    fn open(method: Ballot, _: usize, _: u32) -> Result<Self, Invalid> {
-        Ok(method)
+    fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
+        Ok(Ballot)
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
-        let question = format!("{}\n\n{}", context.item.question, self.instruction);
+        let question = format!("{}\n\n{}", context.item.question, context.prompt(&INSTRUCTION));
         let ask = |member| Brief::new(member, vec![ChatMessage::text(Role::User, &question)], ResponseFormat::Text);
         let heard = context.ask_all((0..context.team.len()).map(ask).collect()).await;
         let mut votes: Vec<(String, u32)> = Vec::new();
