@@ -548,7 +548,9 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
         story::write_report(disk, &run, &metrics, registry)?;
     }
     story::summary(&run, &metrics, summary, common.no_report)?;
+    // Without an answer of a model there is no table of calls.
     if !stopped
+        && summary.totals.answers > 0
         && run.manifest.scenario.get("method").is_some_and(|method| !method.is_null())
         && let Some((answer, _)) = polity_arena::team::answer_of(&run, &summary.digest)?
     {
