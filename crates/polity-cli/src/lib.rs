@@ -415,7 +415,10 @@ fn report(run: &Path, figures: Option<&Path>, tables: Option<&Path>, registry: &
         [(figures, &report::figures), (tables, &report::tables)];
     for (folder, files) in wanted {
         let Some(folder) = folder else { continue };
-        claim_shared(&RealDisk, folder)?;
+        claim_shared(&RealDisk, folder).map_err(|error| {
+            let failure = Failure::from(error);
+            Failure { message: failure.message.replace("another --out", "another folder"), ..failure }
+        })?;
         let files = files(&report);
         for (name, bytes) in &files {
             let path = folder.join(name);
