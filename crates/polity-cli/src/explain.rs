@@ -164,10 +164,22 @@ fn of_world<'a>(page: &mut Page<'a>, lab: &Lab<'a>) {
     else {
         return;
     };
-    let quantities: Vec<&str> = shown.interface.columns.iter().map(|column| column.name.as_ref()).collect();
-    let metrics = lab.metrics_of(page.name, policy.name, &quantities);
+    let metrics = lab.metrics_of(page.name, policy.name, &measurable(&shown.interface));
     page.metrics = metrics.iter().map(|(metric, of)| (named(metric), of.clone())).collect();
     page.interface = Some(shown.interface);
+}
+
+/// What metrics can measure in a world: its quantities, and actions that carry a number.
+fn measurable(interface: &Interface) -> Vec<&str> {
+    let mut names: Vec<&str> = interface.columns.iter().map(|column| column.name.as_ref()).collect();
+    let has_value =
+        |act: &&ActionKind| matches!(act.argument, ActionArgument::Number { .. } | ActionArgument::Choice(_));
+    for act in interface.acts.iter().filter(has_value) {
+        if !names.contains(&act.name.as_ref()) {
+            names.push(&act.name);
+        }
+    }
+    names
 }
 
 fn of_policy<'a>(page: &mut Page<'a>, lab: &Lab<'a>) {
@@ -180,8 +192,9 @@ fn of_policy<'a>(page: &mut Page<'a>, lab: &Lab<'a>) {
 fn worlds_of_metric<'a>(metric: &LeafInfo, lab: &Lab<'a>, registry: &'a Registry) -> Vec<Named<'a>> {
     let measures = |world: &&'a LeafInfo| {
         let policy = registry.policies().into_iter().find(|policy| lab.fits(world.name, policy.name))?;
-        let columns = lab.shown(world.name, policy.name)?.interface.columns;
-        let measured = columns.iter().any(|column| lab.measures(world.name, policy.name, metric.name, &column.name));
+        let shown = lab.shown(world.name, policy.name)?;
+        let names = measurable(&shown.interface);
+        let measured = names.iter().any(|of| lab.measures(world.name, policy.name, metric.name, of));
         measured.then(|| named(world))
     };
     registry.worlds().iter().filter_map(measures).collect()
@@ -243,13 +256,15 @@ fn shown(page: &Page<'_>) -> String {
     section(&mut out, "Quantities that it adds, for metrics", columns);
     section(&mut out, "Team", page.facts.map(facts).unwrap_or_default());
     let metrics = page.metrics.iter().map(|(metric, of)| vec![metric.name.to_owned(), of.join(", ")]);
-    section(&mut out, "Metrics, and the quantities that each can measure", metrics.collect());
+    section(&mut out, "Metrics, and the quantities and actions that each can measure", metrics.collect());
     section(&mut out, "Policies that fit it", of_named(&page.policies));
     section(&mut out, "Worlds that it fits", of_named(&page.worlds));
     section(&mut out, "Prompts", page.prompts.iter().map(|name| vec![(*name).to_owned()]).collect());
     section(&mut out, "Sources", page.sources.iter().map(|source| vec![source.clone()]).collect());
-    if !page.example.is_empty() && page.kind != "method" {
-        let _ = write!(out, "\nAn example: polity run {}\n", page.name);
+    // The examples of methods and toolkits read data that only the repository has.
+    if !page.example.is_empty() && !["method", "toolkit"].contains(&page.kind) {
+        let ranges = if page.kind == "world" { "An example, whose ranges are shown" } else { "An example" };
+        let _ = write!(out, "\n{ranges}: polity run {}\n", page.name);
     }
     out
 }
@@ -264,7 +279,7 @@ fn of_interface(out: &mut String, interface: &Interface) {
         true => "Agents do one of these, or nothing",
         false => "Agents do",
     };
-    let acts = interface.acts.iter().map(|act| vec![act.name.to_string(), argument(act), act.doc.to_string()]);
+    let acts = interface.acts.iter().map(|act| vec![act.name.to_string(), argument(act), act.doc.replace('`', "")]);
     section(out, title, acts.collect());
     let columns: Vec<Vec<String>> = interface.columns.iter().map(quantity).collect();
     section(out, "Quantities: one number for each agent, for metrics", columns);
@@ -357,20 +372,20 @@ pub fn page(registry: &Registry) -> String {
          Which policies fit a world is found by trying, as `polity validate` does. `polity explain` prints the same as a matrix, and \
          `polity explain NAME` says more about a world, policy, method, metric, topology or toolkit: its parameters, what agents see \
          and do, its prompts and its sources.\n\n\
-         | world | quantities for metrics | policies that fit |\n|---|---|---|\n",
+         | world | what metrics can measure | policies that fit |\n|---|---|---|\n",
     );
     let list =
         |names: &mut dyn Iterator<Item = String>| names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     for (world, policies) in fitting(&lab, registry) {
         let shown = policies.iter().find_map(|policy| lab.shown(world.name, policy.name));
-        let columns = shown.map_or(Vec::new(), |shown| shown.interface.columns);
-        let quantities = list(&mut columns.iter().map(|column| column.name.to_string()));
+        let names = shown.as_ref().map_or(Vec::new(), |shown| measurable(&shown.interface));
+        let quantities = list(&mut names.into_iter().map(str::to_owned));
         let fitting = list(&mut policies.iter().map(|policy| policy.name.to_owned()));
         let _ = writeln!(out, "| `{}`: {} | {quantities} | {fitting} |", world.name, world.summary);
     }
     let _ = write!(
         out,
-        "\nA metric names the quantity that it measures: `{{kind: mean, of: opinion}}`. `polity list {}` lists all.\n",
+        "\nA metric names the quantity, or the action with a number, that it measures: `{{kind: mean, of: opinion}}`. `polity list {}` lists all.\n",
         plural("metric")
     );
     out

@@ -436,16 +436,19 @@ fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Fail
 
 /// Writes the report of a run, a sweep or a comparison again, or its figures and tables.
 fn report(run: &Path, figures: Option<&Path>, tables: Option<&Path>, registry: &Registry) -> Result<Exit, Failure> {
+    type Files = fn(&Report) -> Vec<report::File>;
     let report = report_of(run, registry)?;
     if figures.is_none() && tables.is_none() {
         note(&format!("report: {}", save_report(&RealDisk, run, &report)?.display()));
         return Ok(Exit::Done);
     }
-    let wanted: [(Option<&Path>, &dyn Fn(&Report) -> Vec<report::File>); 2] =
-        [(figures, &report::figures), (tables, &report::tables)];
+    let wanted: [(Option<&Path>, Files); 2] = [(figures, report::figures), (tables, report::tables)];
     for (folder, files) in wanted {
         let Some(folder) = folder else { continue };
-        claim_shared(&RealDisk, folder)?;
+        claim_shared(&RealDisk, folder).map_err(|error| {
+            let failure = Failure::from(error);
+            Failure { message: failure.message.replace("another --out", "another folder"), ..failure }
+        })?;
         let files = files(&report);
         for (name, bytes) in &files {
             let path = folder.join(name);

@@ -137,13 +137,17 @@ pub fn key_tables(registry: &Registry, kind: &str, name: &str) -> Vec<KeyTable> 
     let (own, inner) = (leaf.clone(), format!("{leaf}."));
     let of_leaf = book.definitions.iter().filter(|(name, _)| *name == own || name.starts_with(&inner));
     let table = |(name, definition): &(&str, &Value)| {
-        let title = if *name == own { String::new() } else { book.title(name) };
+        let title = if *name == own { String::new() } else { book.own_title(name) };
         let about = if *name == own { String::new() } else { prose(definition["description"].as_str().unwrap_or("")) };
         let option = |option: &Value| (book.kind_of(option), prose(option["description"].as_str().unwrap_or_default()));
         let options = options(definition).into_iter().flatten().map(option).collect();
         KeyTable { title, about, rows: book.rows(definition), options }
     };
-    of_leaf.map(table).filter(|table| !table.rows.is_empty() || !table.options.is_empty()).collect()
+    let is_told = |table: &KeyTable| !table.rows.is_empty() || !table.options.is_empty();
+    let mut tables: Vec<KeyTable> = of_leaf.map(table).filter(is_told).collect();
+    // The leaf's own keys first.
+    tables.sort_by_key(|table| !table.title.is_empty());
+    tables
 }
 
 /// The folder of a kind of leaf.
@@ -197,6 +201,13 @@ impl<'a> Book<'a> {
 
     fn title(&self, name: &str) -> String {
         self.titles.get(name).cloned().unwrap_or_else(|| name.to_owned())
+    }
+
+    /// The title without the name of the leaf.
+    fn own_title(&self, name: &str) -> String {
+        let title = self.title(name);
+        let leaf = self.of.split_once('.').map_or("", |(_, leaf)| leaf);
+        title.strip_prefix(leaf).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned).unwrap_or(title)
     }
 
     /// The types that only a leaf uses, such as `world.opinion.Initial`.
@@ -262,7 +273,7 @@ impl<'a> Book<'a> {
     /// Describes in words what a value must be.
     fn kind_of(&self, schema: &Value) -> String {
         if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix(DEFINITIONS)) {
-            let title = self.title(target);
+            let title = if self.plain { self.own_title(target) } else { self.title(target) };
             if self.plain || !self.of.is_empty() && !target.starts_with(self.of) {
                 return title;
             }

@@ -276,6 +276,7 @@ fn show(runs: &[(Row, bool)], sweeps: &[Group]) {
         rows += 1;
     }
     if rows > 0 {
-        print_text(&format!("{table}\n"));
+        let lines: String = table.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        print_text(&lines);
     }
 }

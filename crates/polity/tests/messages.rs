@@ -83,7 +83,7 @@ fn wrong_scenarios_are_answered_with_what_to_write() {
         ("rounds: 5", "rounds: -5", &["a whole number that is not negative"]),
         ("rounds: 5", "rounds: 5.5", &["expected a whole number, found the number 5.5"]),
         ("agents: 10", "population: {file: nobody.csv}", &["nobody.csv", "there is no such file"]),
-        ("rounds: 5", "\trounds: 5", &["a tab", "spaces"]),
+        ("  - name:", "\t- name:", &["tabs cannot be used", "spaces"]),
         ("deffuant-weisbuch", "deffuant", &["no policy `deffuant`", "did you mean `deffuant-weisbuch`?", "degroot"]),
         ("of: opinion", "of: opinon", &["no quantity `opinon`", "did you mean `opinion`? (it has opinion)"]),
         ("    policy: {", "    share: 0.5\n    policy: {", &["the shares sum to 0.5, not to 1"]),

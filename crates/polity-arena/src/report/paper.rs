@@ -1,9 +1,9 @@
 //! Figures and tables of a report as files for papers: every figure as SVG, PDF and CSV, every table as CSV, LaTeX and Markdown.
 
-use super::drawing::{Drawing, INK, PAPER, SOFT, attribute, colour, unescape};
+use super::drawing::{Drawing, INK, PAPER, SOFT, Shape, Step, attribute, colour, unescape};
 use super::figure::{self, Parts};
 use super::page::{DataTable, Figure, Report};
-use super::svg::WIDE;
+use super::svg::{Anchor, WIDE};
 use super::{pdf, text};
 use polity_store::spreadsheet::inert;
 
@@ -98,11 +98,35 @@ fn drawn(figure: &Figure, parts: &Parts, simulated: bool) -> Option<Drawing> {
         top += LINE;
         page.text((MARGIN, top), 11.0, false, SOFT, SIMULATED);
     }
+    if let Figure::Panels { x_label, .. } = figure
+        && !x_label.is_empty()
+    {
+        top += LINE;
+        page.text((MARGIN, top), 11.0, false, SOFT, &format!("Horizontal axis: {}", text::first(x_label, 100)));
+    }
     page.height = top + MARGIN;
+    page.width = page.width.min(right_edge(&page) + MARGIN);
     let mut whole = Drawing { width: page.width, height: page.height, shapes: Vec::new() };
     whole.rect((0.0, 0.0), (page.width, page.height), PAPER);
     whole.place(page, (0.0, 0.0), 1.0);
     Some(whole)
+}
+
+/// Where the drawing ends on the right.
+fn right_edge(page: &Drawing) -> f64 {
+    let of = |shape: &Shape| match shape {
+        Shape::Text(words) => match words.anchor {
+            Anchor::Start => words.at.0 + text::width(&words.text, words.size),
+            Anchor::Middle => words.at.0 + text::width(&words.text, words.size) / 2.0,
+            Anchor::End => words.at.0,
+        },
+        Shape::Path { steps, .. } => steps.iter().fold(0.0, |edge: f64, step| match step {
+            Step::Move(x, _) | Step::Line(x, _) => edge.max(*x),
+            Step::Curve([_, _, (x, _)]) => edge.max(*x),
+            Step::Close => edge,
+        }),
+    };
+    page.shapes.iter().map(of).fold(0.0, f64::max)
 }
 
 /// Small charts in rows, each below its title; returns where they end.
@@ -167,7 +191,9 @@ fn entries(html: &str) -> Vec<Vec<Entry>> {
                 }
                 words.push_str(plain);
             }
-            let words = unescape(&words).split_whitespace().collect::<Vec<_>>().join(" ");
+            // The ends of a scale stand before and behind its colours.
+            let between = if keys.len() > 1 { " to " } else { " " };
+            let words = unescape(&words).split_whitespace().collect::<Vec<_>>().join(between);
             if is_long {
                 lists.push(vec![(keys, words)]);
             } else {
@@ -348,7 +374,7 @@ mod tests {
         assert_eq!((data.lines().count(), data.lines().next()), (301, Some("round,a,'=b")));
         assert!(text_of(&files, "figure-3-bars.csv").contains("\"x, y\",1.5,1,2"));
         let panels = text_of(&files, "figure-2-side-by-side.svg");
-        for part in ["first", "town", "a note", ">A<", "round 3: rate = 1", "stroke-width=\"5\""] {
+        for part in ["first", "town", "a note", ">A<", "round 3: rate = 1", "stroke-width=\"5\"", "axis: round"] {
             assert!(panels.contains(part), "{part}");
         }
         assert!(!figures(&report(false)).iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("Simulated")));

@@ -185,8 +185,7 @@ fn models(scenario: &Value, models: &[String], simulated: bool) -> String {
         [others @ .., last] => format!("Questions went to the models {} and {last}", others.join(", ")),
     };
     let settings = scenario.get("settings").filter(|settings| settings.as_object().is_some_and(|map| !map.is_empty()));
-    let settings =
-        settings.map_or(", with its provider's default settings".into(), |settings| format!(" ({})", words(settings)));
+    let settings = settings.map_or(", with default settings".into(), |settings| format!(" ({})", words(settings)));
     let simulated = match simulated {
         true => "Answers came from simulated models with declared skills, not from language models. ",
         false => "",
@@ -213,6 +212,7 @@ pub fn sources_of(scenario: &Value, registry: &Registry) -> String {
         let Some(card) = card else { return };
         let sources = sources(card);
         let entry = format!("{}: {}", card.name, sources.join("; "));
+        let entry = entry.trim_end_matches('.').to_owned();
         if !sources.is_empty() && !cited.contains(&entry) {
             cited.push(entry);
         }
@@ -228,7 +228,7 @@ pub fn sources_of(scenario: &Value, registry: &Registry) -> String {
     cite(scenario.get("method").and_then(|method| find(methods.clone(), method)).map(|at| methods[at]));
     match cited.is_empty() {
         true => String::new(),
-        false => format!("\n\nSources. {}.", cited.join(". ").trim_end_matches('.')),
+        false => format!("\n\nSources. {}.", cited.join(". ")),
     }
 }
 
