@@ -65,7 +65,7 @@ fn tell(summary: &Summary, engine: &Engine<'_>, common: &Common, registry: &Regi
     let (exit, answered) = match summary.status {
         RunStatus::Stopped => (Exit::Stopped, None),
         RunStatus::Budget => (Exit::Budget, None),
-        _ => (Exit::Done, answer_of(engine, &run, &summary.digest)?),
+        _ => (Exit::Done, answer_of(&run, &summary.digest, &|model| engine.knows_price(&run.manifest, model))?),
     };
     if exit == Exit::Done && !common.no_report {
         story::write_report(engine.disk.as_ref(), &run, &story::metrics(&run.tables)?, registry)?;

@@ -555,7 +555,7 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     if !stopped
         && summary.totals.answers > 0
         && run.manifest.scenario.get("method").is_some_and(|method| !method.is_null())
-        && let Some((answer, _)) = polity_arena::team::answer_of(&run, &summary.digest)?
+        && let Some((answer, _)) = polity_arena::team::answer_of(&run, &summary.digest, &|_| false)?
     {
         note(&format!("answer: {answer}"));
     }

@@ -156,7 +156,9 @@ impl<'a> Team<'a> {
         }
         let disk = self.engine.disk.as_ref();
         let results = results::of_run(disk, &run)?;
-        let Some((text, spent)) = answer_of(self.engine, &results, &summary.digest)? else {
+        let Some((text, spent)) =
+            answer_of(&results, &summary.digest, &|model| self.engine.knows_price(&results.manifest, model))?
+        else {
             return Err(Unanswered::Silent(run));
         };
         Ok(Reply { id, run, text, digest: summary.digest, spent })
@@ -224,17 +226,16 @@ pub fn with_question(
 }
 
 /// Returns the answer to the only question of a run, and what the calls used; `None` if the members came to no answer, or if there are more
-/// questions.
+/// questions. `priced`: whether the price of a model is known.
 ///
 /// # Errors
 /// A damaged run folder.
 pub fn answer_of(
-    engine: &Engine<'_>,
     run: &results::Run<'_>,
     digest: &str,
+    priced: &dyn Fn(&str) -> bool,
 ) -> Result<Option<(String, Spent)>, DriveError> {
-    let priced = |model: &str| engine.knows_price(&run.manifest, model);
-    let sheet = Sheet::read(&run.tables, digest, &run.manifest, &[], &priced)?;
+    let sheet = Sheet::read(&run.tables, digest, &run.manifest, &[], priced)?;
     let is_one = sheet.rows.len() == 1;
     let row = sheet.rows.into_iter().next().filter(|_| is_one);
     Ok(row.and_then(|row| Some((row.answer?, row.spent))))
