@@ -364,9 +364,18 @@ def main():
     assert len(tasks) == 40
     order = list(range(40))
     rng.shuffle(order)
-    surprises = [task if task["surprises"] else None for task in tasks]
+    surprises = [persistent(task) if task["surprises"] else None for task in tasks]
     for file, rows in [("tasks.jsonl", tasks), ("programs.jsonl", programs), ("surprises.jsonl", surprises)]:
         (OUT / file).write_text("".join(json.dumps(rows[i]) + "\n" for i in order if rows[i]))
+
+
+def persistent(task):
+    """The task for orchestrators that go on with their plan: one that does not see a surprise does its last step again, and finishes as late."""
+    task = json.loads(json.dumps(task))
+    for n in range(2, task["turns"] + 1):
+        if task["parts"][f"action{n}"]["plan"]:
+            task["parts"][f"action{n}"]["wrong"] = [task["parts"][f"action{n - 1}"]["gold"]]
+    return task
 
 
 def described():

@@ -7,6 +7,7 @@ pub mod distance;
 pub mod expression;
 pub mod formula;
 pub mod outline;
+pub mod points;
 pub mod population;
 pub mod rng;
 pub mod topology;

@@ -70,8 +70,12 @@ pub enum Stream {
     Cohort = 12,
     /// Episodes of environments (keyed by step and episode).
     Episode = 13,
+    /// Parameters of policies that differ by agent (keyed by parameter and agent).
+    Parameter = 14,
+    /// The points of a design (keyed by dimension or point).
+    Design = 15,
     /// Samples for measures of a topology.
-    Measures = 14,
+    Measures = 16,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }

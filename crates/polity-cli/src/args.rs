@@ -1,13 +1,15 @@
-//! Commands and flags of the command line. The groups of flags that commands share are in `groups.rs`.
+//! Commands and flags of the command line. The groups of flags that commands share are in `groups.rs`, those of servers in `servers.rs`.
 
 mod groups;
+mod servers;
 
 pub use groups::*;
+pub use servers::*;
 
-use super::numbers::{decimal, positive, seed, whole};
+use super::numbers::{decimal, few, whole};
 use super::output::LogFormat;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Simulate societies of agents, from three debating models to a million citizens: recorded, replayable, measured.
@@ -34,7 +36,7 @@ pub enum Ordered {
     /// Continue for some rounds, then pause.
     Step {
         /// How many rounds.
-        #[arg(default_value_t = 1)]
+        #[arg(default_value = "1", value_parser = whole::<u32>, allow_negative_numbers = true)]
         rounds: u32,
     },
     /// Tell how far the run is, and what it waits for.
@@ -69,7 +71,7 @@ pub enum Ordered {
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct SweepLimits {
     /// In a sweep: maximum number of parallel runs (default: the number of threads). Does not affect results.
-    #[arg(long, env = "POLITY_JOBS")]
+    #[arg(long, env = "POLITY_JOBS", value_parser = few, allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -164,44 +166,6 @@ pub struct SystemsFolder {
     /// Folder of the systems (default: `systems` in this folder or a parent).
     #[arg(long, value_name = "FOLDER", env = "POLITY_SYSTEMS")]
     pub systems: Option<PathBuf>,
-}
-
-/// Settings of the mock server.
-#[derive(Debug, ClapArgs)]
-pub struct Mock {
-    /// Port on 127.0.0.1 (0: a free port, which is printed).
-    #[arg(long, default_value = "0")]
-    pub port: u16,
-    /// The simulated model that answers. A request that names another one (`large`) is answered by that one.
-    #[arg(long, default_value = "sim/medium")]
-    pub model: String,
-    /// Maximum number of requests per minute; more are answered with a 429.
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    pub requests_per_minute: Option<NonZeroU32>,
-    /// Maximum number of tokens per minute; more are answered with a 429.
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    pub tokens_per_minute: Option<NonZeroU32>,
-    /// Maximum number of calls in flight; more are answered with a 503.
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    pub at_once: Option<NonZeroU32>,
-    /// Delay of an answer, in milliseconds.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64>, allow_negative_numbers = true)]
-    pub latency_ms: u64,
-    /// Delay of a batch, in milliseconds.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64>, allow_negative_numbers = true)]
-    pub batch_delay: u64,
-    /// Number of batches, from the first on, that expire when half of their lines are answered.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64>, allow_negative_numbers = true)]
-    pub batch_expires: u64,
-    /// Fault to inject and its probability, for instance 500=0.1; may be given several times. An unknown kind prints the list of kinds.
-    #[arg(long, value_name = "KIND=PROBABILITY")]
-    pub fault: Vec<String>,
-    /// Seed of faults and answers.
-    #[arg(long, default_value = "1", value_parser = seed, allow_negative_numbers = true)]
-    pub seed: u64,
-    /// Constraints on answers that the models support: tools, schema, choice, grammar, logprobs. Others are refused with a 400.
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "tools,schema,logprobs")]
-    pub offers: Vec<String>,
 }
 
 /// Commands of polity.
@@ -338,6 +302,9 @@ pub enum Verb {
     Resume {
         /// Run folder, or sweep folder.
         run: PathBuf,
+        /// Say how the run goes on for longer than planned: the command for a fork with this number of rounds.
+        #[arg(long, value_parser = whole::<u32>, allow_negative_numbers = true)]
+        rounds: Option<u32>,
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
@@ -453,6 +420,27 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Say what a world, policy, method, metric, topology or toolkit is: its parameters, what agents see and do, what it measures, what
+    /// fits it. Without a name: which policies fit which worlds.
+    Explain {
+        /// Its name (`polity list worlds`).
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say how far the runs in a folder are: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what they
+    /// wait for. Reads only, also while they run.
+    #[command(visible_alias = "ps")]
+    Status {
+        /// Folder of a run or a sweep, or one that holds runs, at any depth up to six.
+        #[arg(default_value = "runs")]
+        folder: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Published systems: list them, show the claims of their papers, and check whether these hold here.
     #[command(subcommand)]
     Systems(Systems),
@@ -480,7 +468,7 @@ pub enum Verb {
         #[arg(long)]
         out: Option<PathBuf>,
         /// Maximum number of rows.
-        #[arg(long)]
+        #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
         limit: Option<usize>,
     },
     /// Measure how far judges agree with labels and with each other (Cohen's and Fleiss' kappa), and whether they favour the answer shown
@@ -513,7 +501,7 @@ pub enum Verb {
         #[arg(long)]
         purpose: Option<String>,
         /// Maximum number of calls.
-        #[arg(long)]
+        #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_negative_numbers = true)]
         limit: Option<usize>,
         /// Print one JSON object per call, with the columns of the table `calls`.
         #[arg(long)]
@@ -531,10 +519,16 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Rewrite the report of a run or a sweep.
+    /// Rewrite the report of a run or a sweep. Or write its figures and tables as files for a paper.
     Report {
         /// Run folder, or sweep folder.
         run: PathBuf,
+        /// Write every figure into this folder as SVG, PDF and CSV, and not the report.
+        #[arg(long, value_name = "FOLDER")]
+        figures: Option<PathBuf>,
+        /// Write every table of the report into this folder as CSV, LaTeX and Markdown, and not the report. It may be that of the figures.
+        #[arg(long, value_name = "FOLDER")]
+        tables: Option<PathBuf>,
     },
     /// Show a run, finished or in progress, in the browser.
     View {
@@ -622,7 +616,7 @@ pub enum Verb {
     /// Print the chapter of the book that describes scenarios, the one on tables or on flags, or the keys of a leaf.
     #[command(hide = true)]
     Reference {
-        /// `tables`, `flags`, or a leaf, for instance worlds/opinion.
+        /// `tables`, `flags`, `fits`, or a leaf, for instance worlds/opinion.
         leaf: Option<String>,
     },
 }
@@ -634,6 +628,8 @@ impl Verb {
         match self {
             Verb::Validate { json, .. }
             | Verb::List { json, .. }
+            | Verb::Explain { json, .. }
+            | Verb::Status { json, .. }
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate(Calibrating { json, .. })
@@ -782,35 +778,4 @@ pub enum Format {
     Csv,
     /// One JSON object per line.
     Jsonl,
-}
-
-/// Verbs of `polity mcp`.
-#[derive(Debug, Subcommand)]
-pub enum Mcp {
-    /// Serve tools over standard input and output, or over HTTP: list and run scenarios, ask an agent of a run, ask a team. Every run is
-    /// recorded as usual.
-    Serve(McpServe),
-}
-
-/// Options of `polity mcp serve`.
-#[derive(Debug, ClapArgs)]
-pub struct McpServe {
-    /// Folder with the scenarios that may be run.
-    #[arg(default_value = ".")]
-    pub scenarios: PathBuf,
-    /// Folder for the runs.
-    #[arg(long, default_value = "runs")]
-    pub runs: PathBuf,
-    /// Use this model for all team members and minds, whatever the scenarios say.
-    #[arg(long, value_name = "PROVIDER/MODEL")]
-    pub model: Option<String>,
-    /// Limit of all calls together, in US dollars. Without it each scenario has its own budget.
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<f64>,
-    /// Serve over HTTP at this address, for instance 127.0.0.1:8931, and not over standard input and output.
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: Option<std::net::SocketAddr>,
-    /// Token that every request over HTTP must give, at least 16 characters; needed unless only this machine can reach the address.
-    #[arg(long, env = "POLITY_TOKEN", hide_env_values = true)]
-    pub token: Option<String>,
 }

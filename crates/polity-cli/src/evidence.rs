@@ -117,6 +117,41 @@ impl Network {
     }
 }
 
+/// Says how the rows of a population's file became agents; `None` if every row is one agent, or there was no file.
+fn census(tables: &Reader<'_>) -> Result<Option<String>, TableError> {
+    let data = tables.closed("census", &[], usize::MAX)?;
+    let find = |name: &str| data.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+    let (Some(quantity), Some(column), Some(value)) = (find("quantity"), find("column"), find("value")) else {
+        return Ok(None);
+    };
+    let (quantity, column, value) = (quantity.texts(), column.texts(), value.numbers());
+    let rows = || quantity.iter().zip(&column).zip(&value);
+    let of = |name: &str| {
+        rows().find(|((quantity, _), _)| quantity.as_deref() == Some(name)).and_then(|(_, value)| *value).unwrap_or(0.0)
+    };
+    let (all, eligible, used, most) = (of("rows"), of("eligible"), of("used"), of("most-agents-of-a-row"));
+    if all == used && most == 1.0 {
+        return Ok(None);
+    }
+    let mut words = format!("{used} of the {all} rows of the file became agents");
+    if eligible < all {
+        let missing = rows().filter(|((quantity, _), _)| quantity.as_deref() == Some("missing"));
+        let parts: Vec<String> = missing
+            .filter_map(|((_, column), value)| Some(format!("{} in {}", column.as_deref()?, (*value)?)))
+            .collect();
+        words.push_str(&format!(
+            "; {} were left out because a value is missing ({})",
+            all - eligible,
+            parts.join(", ")
+        ));
+    }
+    if most > 1.0 {
+        let effective = of("effective-sample-size");
+        words.push_str(&format!("; up to {most} agents are one row (effective sample size {effective:.0})"));
+    }
+    Ok(Some(words))
+}
+
 /// Formats a number of a table with at most four decimals.
 fn short(text: &str) -> String {
     match text.parse::<f64>() {
@@ -127,7 +162,7 @@ fn short(text: &str) -> String {
 
 /// Returns the lines for the terminal.
 pub fn facts(tables: &Reader<'_>, health: &[Alarm]) -> Result<Vec<String>, TableError> {
-    let mut facts = Vec::new();
+    let mut facts: Vec<String> = census(tables)?.into_iter().map(|words| format!("people: {words}")).collect();
     let marginals = tables.closed("marginals", &[], usize::MAX)?;
     facts.extend(furthest(&marginals).map(|furthest| format!("marginals: {}", in_words(&furthest))));
     if let Some((_, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
@@ -157,12 +192,14 @@ pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
         figures: Vec::new(),
         table,
     };
+    let census = census(tables)?.map(|words| format!("People: {words}."));
     let marginals = tables.closed("marginals", &[], usize::MAX)?;
-    if let Some((columns, rows)) = rows(&marginals) {
-        let text =
-            furthest(&marginals).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+    let met = furthest(&marginals).map(|furthest| format!("Marginals: {}.", in_words(&furthest)));
+    let shares = rows(&marginals);
+    if census.is_some() || shares.is_some() {
+        let text = census.into_iter().chain(met).collect::<Vec<_>>().join(" ");
         let caption = "Requested and obtained shares of the population.";
-        sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
+        sections.push(section("Population", text, shares.map(|(columns, rows)| shortened(columns, rows, caption))));
     }
     if let Some((columns, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
         let text = "Distances between the agents and data: ks is the two-sample Kolmogorov–Smirnov statistic, \

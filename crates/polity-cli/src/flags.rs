@@ -171,6 +171,12 @@ pub(crate) fn load(
     flags: Vec<(String, Node)>,
     registry: &Registry,
 ) -> Result<(Prepared, Source), Failure> {
+    if file.is_dir() {
+        let at = file.display();
+        let message =
+            format!("`{at}` is a folder; name a scenario file in it (`polity validate {at}` checks all of them)");
+        return Err(Failure::new(Exit::Input, message));
+    }
     let (text, tree) = match (files::read_file(file), file.to_str().and_then(|name| registry.example(name))) {
         // The name of a leaf is that of its example, unless there is such a file.
         (Err(FileError::Missing { .. }), Some(text)) => {

@@ -14,8 +14,10 @@ mod doctor;
 mod engine;
 mod estimate;
 mod evidence;
+mod explain;
 mod export;
 mod failure;
+mod fits;
 mod flags;
 mod import;
 mod interview;
@@ -32,6 +34,8 @@ mod prompts;
 mod reference;
 mod reference_pages;
 mod serve;
+mod sources;
+mod status;
 mod story;
 mod sweep;
 mod systems;
@@ -58,14 +62,15 @@ use flags::{edits, flags, load};
 /// ```
 pub use mimalloc::MiMalloc as Allocator;
 use output::{LogFormat, error_json, note, print_line};
+use polity_arena::report::{self, Report, render};
 use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, RunStatus, Summary, Wanted, new_folder};
-use polity_driver::run::{fork_folder, seed_of};
+use polity_driver::run::{claim_shared, fork_folder, seed_of};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
-use polity_store::disk::{Disk, RealDisk};
+use polity_store::disk::{Disk, RealDisk, write_atomically};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -86,7 +91,8 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
     let plain = || words.iter().map(|word| word.to_string_lossy().into_owned());
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
-        Err(error) => {
+        Err(mut error) => {
+            without_dashes(&mut error);
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
             let tip = of_edits(&error, plain());
             // The flags were not understood, so this one is looked up by hand.
@@ -103,7 +109,9 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
                 let _ = error.print();
             }
             if error.use_stderr() && plain().any(|word| word == "--json") {
-                print_line(&error_json(error.to_string().trim_end(), code as u8));
+                let message = error.to_string() + tip;
+                let plain = message.strip_prefix("error: ").unwrap_or(&message);
+                print_line(&error_json(plain.trim_end(), code as u8));
             }
             return code;
         }
@@ -135,21 +143,44 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
 /// # Errors
 /// A damaged folder, one that holds neither, or a disk that cannot be written.
 pub fn write_report(folder: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+    save_report(&RealDisk, folder, &report_of(folder, registry)?)
+}
+
+/// The report of a run or a sweep, from its folder alone.
+fn report_of(folder: &Path, registry: &Registry) -> Result<Report, Failure> {
     match is_sweep(&RealDisk, folder) {
-        true => sweep::write_report(&RealDisk, folder),
+        true => sweep::report_of(&RealDisk, folder, registry),
         false => {
             let run = results::of_run(&RealDisk, folder)?;
-            story::write_report(&RealDisk, &run, &story::metrics(&run.tables)?, registry)
+            story::report_of(&RealDisk, &run, &story::metrics(&run.tables)?, registry)
         }
+    }
+}
+
+/// Writes `report.html`, and returns its path.
+pub(crate) fn save_report(disk: &dyn Disk, folder: &Path, report: &Report) -> Result<PathBuf, Failure> {
+    let path = folder.join("report.html");
+    write_atomically(disk, &path, render(report).as_bytes())
+        .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+    Ok(path)
+}
+
+/// Removes the parser's tip to write `-- -1`: no argument here takes a word with a dash, so that it would lead to the next error.
+fn without_dashes(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue};
+    if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) {
+        let kept = tips.iter().filter(|tip| !tip.to_string().starts_with("to pass")).cloned().collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(kept));
     }
 }
 
 /// What to do about words that a shell made of an edit.
 fn of_edits(error: &clap::Error, mut words: impl Iterator<Item = String>) -> &'static str {
     let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
-    match is_unknown && words.any(|word| word == "-P" || word == "--set") {
+    match is_unknown && words.any(|word| word.starts_with("-P")) {
         true => {
-            "\nAn edit is one word, PATH=VALUE. Write it without spaces, or in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n"
+            "\nAn edit is one word, PATH=VALUE: the shell splits it at spaces and reads brackets. Write -P rounds=3 without \
+             spaces, or the edit in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n"
         }
         false => "",
     }
@@ -215,11 +246,12 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
                 arena::compare(engine, &what, equal, wished, &answering, &common, stop)
             })
         }
-        Verb::Resume { run, common, limits, spending, answering, listening } if is_sweep(&RealDisk, &run) => {
+        Verb::Resume { run, rounds: Some(rounds), .. } => Err(longer(&run, rounds)),
+        Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_sweep(&RealDisk, &run) => {
             no_flags_of_runs(&spending, &answering, &listening)?;
             sweep::resume(&run, &common, &answering, limits, registry)
         }
-        Verb::Resume { run, common, limits, spending, answering, listening } => {
+        Verb::Resume { run, common, limits, spending, answering, listening, .. } => {
             no_flags_of_sweeps(&run, &limits)?;
             resume(&run, &spending, &answering, listening, &common, registry)
         }
@@ -241,6 +273,8 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             })
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
+        Verb::Explain { name, json } => explain::explain(name.as_deref(), json, registry),
+        Verb::Status { folder, json } => status::status(&folder, json),
         Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
         Verb::Import(what) => import::import(what, registry),
         Verb::Export { run, network: Some(format), out, .. } => export::network(&run, format, out.as_deref()),
@@ -256,7 +290,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
-        Verb::Report { run } => report(&run, registry),
+        Verb::Report { run, figures, tables } => report(&run, figures.as_deref(), tables.as_deref(), registry),
         Verb::View { run, serving } => view::view(&run, &serving, registry.clone()),
         Verb::Serve { folder: Some(folder), serving, edits, answering, .. } => {
             serve::no_flags_of_teams(&edits, &answering)?;
@@ -304,6 +338,40 @@ fn no_flags_of_sweeps(run: &Path, limits: &args::SweepLimits) -> Result<(), Fail
     Ok(())
 }
 
+/// Says how a run goes on for longer than planned. The planned rounds are part of what its journal records, so a run keeps its own; a fork
+/// is the same as a run that was planned longer.
+fn longer(run: &Path, rounds: u32) -> Failure {
+    let of_sweep = is_sweep(&RealDisk, run);
+    let recorded = (!of_sweep).then(|| results::of_run(&RealDisk, run));
+    let at = run.display();
+    let message = match recorded {
+        None => format!(
+            "{at} is a sweep, which keeps the number of rounds that it was planned with; \
+             `polity sweep FILE --rounds {rounds}` makes one of {rounds} rounds"
+        ),
+        Some(Err(error)) => return failure(&error, None),
+        Some(Ok(recorded)) => {
+            let complete = recorded.rounds;
+            let planned = recorded.manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
+            let ended_early = recorded.ended.as_ref().and_then(|outcome| outcome.reason.clone());
+            if recorded.manifest.scenario.get("method").is_some_and(|method| !method.is_null()) {
+                format!("{at} is an evaluation; its rounds are those of each item, so it cannot go on for longer")
+            } else if let Some(reason) = ended_early {
+                format!("{at} ended in round {complete} of {planned}, and more rounds change nothing: {reason}")
+            } else if rounds <= complete {
+                format!("{at} has {complete} complete rounds already; name a number of rounds above {complete}")
+            } else {
+                format!(
+                    "a run keeps the number of rounds that it was planned with, here {planned}. This goes on to round \
+                     {rounds} in a new folder, from what is recorded, and gives the same as a run planned with {rounds} \
+                     rounds:\n\n    polity fork {at} --at {complete} --rounds {rounds}"
+                )
+            }
+        }
+    };
+    Failure::new(Exit::Input, message)
+}
+
 /// Continues a run.
 fn resume(
     run: &Path,
@@ -314,7 +382,7 @@ fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop);
+        let mut watch = progress::Bar::new(stop).of(run);
         let engine = &Engine { budget: spending.budget(), ..engine.clone() };
         let _doors = answer::open(run, listening, &watch)?;
         let summary = engine.resume(run, &mut watch).map_err(|e| lost(failure(&e, None), &e, run))?;
@@ -326,7 +394,7 @@ fn resume(
 /// Recomputes a run and compares digests.
 fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Failure> {
     with_engine(common, &Answering::default(), registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop);
+        let mut watch = progress::Bar::new(stop).of(run);
         let summary = engine.replay(run, &mut watch)?;
         watch.finish();
         story::replayed(&summary);
@@ -337,9 +405,29 @@ fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Fail
     })
 }
 
-/// Writes the report of a run or a sweep again.
-fn report(run: &Path, registry: &Registry) -> Result<Exit, Failure> {
-    note(&format!("report: {}", write_report(run, registry)?.display()));
+/// Writes the report of a run or a sweep again, or its figures and tables.
+fn report(run: &Path, figures: Option<&Path>, tables: Option<&Path>, registry: &Registry) -> Result<Exit, Failure> {
+    let report = report_of(run, registry)?;
+    if figures.is_none() && tables.is_none() {
+        note(&format!("report: {}", save_report(&RealDisk, run, &report)?.display()));
+        return Ok(Exit::Done);
+    }
+    let wanted: [(Option<&Path>, &dyn Fn(&Report) -> Vec<report::File>); 2] =
+        [(figures, &report::figures), (tables, &report::tables)];
+    for (folder, files) in wanted {
+        let Some(folder) = folder else { continue };
+        claim_shared(&RealDisk, folder)?;
+        let files = files(&report);
+        for (name, bytes) in &files {
+            let path = folder.join(name);
+            write_atomically(&RealDisk, &path, bytes)
+                .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+            note(&path.display().to_string());
+        }
+        if files.is_empty() {
+            note(&format!("the report of {} has none for {}", run.display(), folder.display()));
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -365,7 +453,7 @@ fn fork(
             Some(out) => out.clone(),
             None => fork_folder(engine.disk.as_ref(), &wanted.run, wanted.at)?,
         };
-        let mut watch = progress::Bar::new(stop);
+        let mut watch = progress::Bar::new(stop).of(&out);
         let _doors = answer::open(&out, listening, &watch)?;
         let forked = engine.fork(&wanted.run, wanted.at, wanted.edits.clone(), wanted.whole.clone(), &out, &mut watch);
         let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
@@ -401,7 +489,7 @@ fn run(
             Some(out) => out,
             None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared.tree))?,
         };
-        let mut watch = progress::Bar::new(stop);
+        let mut watch = progress::Bar::new(stop).of(&out);
         let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);

@@ -21,6 +21,7 @@ pub fn reference(registry: &Registry, leaf: Option<&str>) -> Result<Exit, Failur
         None => super::reference::reference(registry),
         Some("tables") => super::reference_pages::tables(registry)?,
         Some("flags") => super::reference_pages::flags(&shown()),
+        Some("fits") => super::explain::page(registry),
         Some(leaf) => {
             let keys = leaf.split_once('/').and_then(|(kind, name)| super::reference::of_leaf(registry, kind, name));
             keys.ok_or_else(|| {

@@ -1,6 +1,10 @@
 //! Numbers on the command line, with errors that say what to write.
 
-use std::num::NonZeroU32;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::{NonZeroU32, NonZeroUsize};
+
+/// The most threads, shards or jobs. More than the number of cores are no faster, and each shard holds its own world.
+const MOST_THREADS: usize = 1024;
 
 /// The largest number up to which a float holds every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -24,6 +28,32 @@ pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 /// Parses a whole number from 1.
 pub(crate) fn positive(text: &str) -> Result<NonZeroU32, String> {
     NonZeroU32::new(whole(text)?).ok_or_else(|| "it must be at least 1".into())
+}
+
+/// Parses a number of connections, from 1.
+pub(crate) fn connections(text: &str) -> Result<NonZeroUsize, String> {
+    NonZeroUsize::new(whole(text)?).ok_or_else(|| "it must be at least 1".into())
+}
+
+/// Parses a number of threads, shards or jobs.
+pub(crate) fn few(text: &str) -> Result<NonZeroUsize, String> {
+    let number = whole(text).ok().filter(|n| *n <= MOST_THREADS).and_then(NonZeroUsize::new);
+    number.ok_or_else(|| format!("it must be a whole number, 1 to {MOST_THREADS}"))
+}
+
+/// Parses a port.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    whole(text).map_err(|_| format!("a port is a whole number, 0 to {}; 0 chooses a free one", u16::MAX))
+}
+
+/// Parses an address to listen at: an IP address, or `localhost`.
+pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        _ => text.parse().map_err(|_| {
+            "it must be an IP address of this machine: 127.0.0.1 (only this machine), or 0.0.0.0 (also others)".into()
+        }),
+    }
 }
 
 /// Parses a seed: 0 to 2^63 - 1, as in a scenario.
@@ -94,6 +124,14 @@ mod tests {
             assert_eq!(whole::<u32>(text), Err(error.to_string()), "{text}");
         }
         assert_eq!(positive("0"), Err("it must be at least 1".into()));
+        assert_eq!(connections("0"), Err("it must be at least 1".into()));
+        for text in ["0", "-1", "1025", "x"] {
+            assert_eq!(few(text), Err("it must be a whole number, 1 to 1024".into()), "{text}");
+        }
+        assert_eq!((few("1e3").map(NonZeroUsize::get), port("8080"), port("0")), (Ok(1000), Ok(8080), Ok(0)));
+        assert!(port("99999").is_err() && port("-1").is_err());
+        assert_eq!(address("localhost"), address("127.0.0.1"));
+        assert!(address("here").is_err_and(|why| why.contains("127.0.0.1")));
         assert_eq!(seed("9223372036854775807"), Ok(i64::MAX as u64));
         assert_eq!(seed("9223372036854775808"), seed("-1"));
         assert_eq!(seed("-1"), Err("it must be a whole number, 0 to 9223372036854775807".into()));

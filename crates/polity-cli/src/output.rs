@@ -20,8 +20,23 @@ pub enum LogFormat {
     Json,
 }
 
-/// Interval between progress lines, where no bar is drawn.
-pub const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Interval between progress lines, where no bar is drawn: of JSON for programs, of text for people.
+#[must_use]
+pub fn between_lines() -> Duration {
+    Duration::from_secs(if is_json() { 5 } else { 10 })
+}
+
+/// A length of time in words: `8 s`, `12 min`, `3 h 20 min`.
+#[must_use]
+pub fn span(seconds: f64) -> String {
+    let (minutes, hours) = ((seconds / 60.0).round() as u64, (seconds / 60.0).round() as u64 / 60);
+    match () {
+        () if seconds < 100.0 => format!("{seconds:.0} s"),
+        () if hours == 0 => format!("{minutes} min"),
+        () if hours < 48 => format!("{hours} h {} min", minutes % 60),
+        () => format!("{} days", hours / 24),
+    }
+}
 
 /// Whether standard error is JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
@@ -243,6 +258,15 @@ mod tests {
         let value = serde_json::json!({ "name": "a\u{202e}b\u{9b}\u{7f}\u{e0041}" });
         assert_eq!(json(&value), r#"{"name":"a\u202eb\u009b\u007f\udb40\udc41"}"#);
         assert_eq!(serde_json::from_str::<Value>(&json(&value)).ok(), Some(value));
+    }
+
+    #[test]
+    fn lengths_of_time_are_short() {
+        for (seconds, words) in
+            [(0.4, "0 s"), (99.0, "99 s"), (100.0, "2 min"), (3600.0, "1 h 0 min"), (2.6e5, "3 days")]
+        {
+            assert_eq!(span(seconds), words);
+        }
     }
 
     #[test]

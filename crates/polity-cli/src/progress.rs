@@ -2,20 +2,37 @@
 
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::drive::{Pace, Progress, Stop, Watch};
 use polity_store::printable::on_one_line;
-use std::time::{Duration, Instant};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
 
-/// Time between two lines of progress where no bar can be drawn.
-const BETWEEN_NOTES: Duration = Duration::from_secs(30);
-
-/// A bar on standard error; hidden if that is not a terminal. With JSON, an occasional line instead.
+/// A bar on standard error. Where that is not a terminal, a line now and then instead.
 pub struct Bar {
     bar: ProgressBar,
     begun: bool,
-    /// When the last progress line was printed.
+    /// When the last progress line was printed; at first, when progress was first told.
     told: Option<Instant>,
+    pace: Pace,
+    /// The run's folder, for lines that programs read.
+    run: String,
     _stop: Stop,
+}
+
+/// What a line of progress tells programs.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    run: &'a str,
+    #[serde(flatten)]
+    progress: &'a Progress,
+    /// Actions of agents per second; in an evaluation, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acts_per_s: Option<f64>,
+    /// Seconds until the planned end, at the present pace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eta_s: Option<f64>,
 }
 
 impl Bar {
@@ -29,7 +46,12 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
             bar.set_style(style);
         }
-        Bar { bar, begun: false, told: None, _stop: stop }
+        Bar { bar, begun: false, told: None, pace: Pace::default(), run: String::new(), _stop: stop }
+    }
+
+    /// Names the run's folder in lines that programs read.
+    pub fn of(self, run: &Path) -> Self {
+        Bar { run: run.display().to_string(), ..self }
     }
 
     /// Returns the bar itself, for code that needs the terminal for a while.
@@ -39,22 +61,21 @@ impl Bar {
 
     /// Says now and then how far the run is, where no bar can be drawn: in a file, a scheduler's log, a pipe.
     fn tell(&mut self, progress: &Progress) {
+        let paced = self.pace.note(progress);
+        let is_first = self.told.is_none();
         let told = *self.told.get_or_insert_with(Instant::now);
-        if output::is_json() || told.elapsed() < BETWEEN_NOTES {
+        // A short run says nothing; programs are told of the beginning.
+        if told.elapsed() < output::between_lines() && !(is_first && output::is_json()) {
             return;
         }
         self.told = Some(Instant::now());
-        let mut message = format!("round {} of {}", progress.rounds, progress.planned);
-        if progress.items.1 > 0 {
-            message.push_str(&format!(", {} of {} items", progress.items.0, progress.items.1));
-        }
-        if progress.answers > 0 {
-            message.push_str(&format!(", {} answers, ${:.4}", progress.answers, progress.cost_usd));
-        }
-        if let Some(reason) = &progress.waiting {
-            message.push_str(&format!("; {reason}"));
-        }
-        output::note(&on_one_line(&message));
+        let of_society = progress.items.1 == 0;
+        let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
+        let eta_s = paced.map(|paced| paced.seconds_left);
+        output::progress(
+            &on_one_line(&words(progress, acts_per_s, eta_s)),
+            &Line { run: &self.run, progress, acts_per_s, eta_s },
+        );
     }
 
     /// Removes the bar.
@@ -65,10 +86,6 @@ impl Bar {
 
 impl Watch for Bar {
     fn progress(&mut self, progress: &Progress) {
-        if output::is_json() && self.told.is_none_or(|told| told.elapsed() >= output::BETWEEN_LINES) {
-            self.told = Some(Instant::now());
-            output::progress(&format!("round {} of {}", progress.rounds, progress.planned), progress);
-        }
         if self.bar.is_hidden() {
             self.tell(progress);
             return;
@@ -98,8 +115,29 @@ impl Watch for Bar {
     }
 }
 
+/// How far a run is, in words.
+fn words(progress: &Progress, acts_per_s: Option<f64>, eta_s: Option<f64>) -> String {
+    let mut message = format!("round {} of {}", progress.rounds, progress.planned);
+    if progress.items.1 > 0 {
+        message.push_str(&format!(", {} of {} items", progress.items.0, progress.items.1));
+    }
+    if let Some(rate) = acts_per_s {
+        message.push_str(&format!(", {} acts/s", si(rate)));
+    }
+    if let Some(left) = eta_s {
+        message.push_str(&format!(", about {} left", output::span(left)));
+    }
+    if progress.answers > 0 {
+        message.push_str(&format!(", {} answers, ${:.4}", progress.answers, progress.cost_usd));
+    }
+    if let Some(reason) = &progress.waiting {
+        message.push_str(&format!("; {reason}"));
+    }
+    message
+}
+
 /// Formats a number with a metric prefix.
-fn si(value: f64) -> String {
+pub fn si(value: f64) -> String {
     for (limit, suffix) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
         if value >= limit {
             return format!("{:.1}{suffix}", value / limit);
@@ -110,6 +148,21 @@ fn si(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_the_run_is_and_what_is_left() {
+        let progress = Progress { rounds: 3, planned: 9, agents: 10, ..Progress::default() };
+        assert_eq!(words(&progress, None, None), "round 3 of 9");
+        assert_eq!(words(&progress, Some(12_345.0), Some(250.0)), "round 3 of 9, 12.3k acts/s, about 4 min left");
+        let waiting =
+            Progress { items: (2, 8), answers: 5, cost_usd: 0.5, waiting: Some("limited".into()), ..progress };
+        assert_eq!(
+            words(&waiting, None, Some(9.0)),
+            "round 3 of 9, 2 of 8 items, about 9 s left, 5 answers, $0.5000; limited"
+        );
+    }
+
     #[test]
     fn prefixes() {
         assert_eq!(super::si(12.0), "12");

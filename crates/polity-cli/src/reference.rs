@@ -2,6 +2,7 @@
 
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{self, MetricKeys, ToolkitKeys};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -115,8 +116,38 @@ pub fn of_leaf(registry: &Registry, kind: &str, name: &str) -> Option<String> {
     Some(if keys.is_empty() { "It has nothing to set.\n".to_owned() } else { format!("{keys}\n") })
 }
 
+/// The keys of a leaf, or of a type that only it uses.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KeyTable {
+    /// The key that the type is the value of; empty for the leaf itself.
+    pub title: String,
+    /// What the type is.
+    pub about: String,
+    /// Key, value, default, meaning.
+    pub rows: Vec<[String; 4]>,
+    /// The values of a choice, each with its meaning.
+    pub options: Vec<(String, String)>,
+}
+
+/// The keys of a leaf and of its own types, for a terminal. `kind` is a kind of leaf, such as `world`.
+pub fn key_tables(registry: &Registry, kind: &str, name: &str) -> Vec<KeyTable> {
+    let schema = scenario::schema(registry);
+    let leaf = format!("{kind}.{name}");
+    let book = Book { plain: true, ..Book::new(&schema, &leaf) };
+    let (own, inner) = (leaf.clone(), format!("{leaf}."));
+    let of_leaf = book.definitions.iter().filter(|(name, _)| *name == own || name.starts_with(&inner));
+    let table = |(name, definition): &(&str, &Value)| {
+        let title = if *name == own { String::new() } else { book.title(name) };
+        let about = if *name == own { String::new() } else { prose(definition["description"].as_str().unwrap_or("")) };
+        let option = |option: &Value| (book.kind_of(option), prose(option["description"].as_str().unwrap_or_default()));
+        let options = options(definition).into_iter().flatten().map(option).collect();
+        KeyTable { title, about, rows: book.rows(definition), options }
+    };
+    of_leaf.map(table).filter(|table| !table.rows.is_empty() || !table.options.is_empty()).collect()
+}
+
 /// The folder of a kind of leaf.
-fn plural(kind: &str) -> String {
+pub fn plural(kind: &str) -> String {
     kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"))
 }
 
@@ -124,6 +155,8 @@ struct Book<'a> {
     definitions: Vec<(&'a str, &'a Value)>,
     /// The leaf whose keys alone are on the page; empty for the chapter.
     of: &'a str,
+    /// Whether it is read in a terminal, which has no links.
+    plain: bool,
     /// Titles of definitions: the key that they are the value of, and not their type in the code.
     titles: BTreeMap<&'a str, String>,
 }
@@ -159,7 +192,7 @@ impl<'a> Book<'a> {
         for (_, title) in titles.iter_mut().filter(|(name, title)| !name.contains('.') && leaves.contains(title)) {
             title.push_str(" (key)");
         }
-        Book { definitions, of, titles }
+        Book { definitions, of, plain: false, titles }
     }
 
     fn title(&self, name: &str) -> String {
@@ -189,19 +222,27 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Writes a table of the keys of a map; nothing if it has none. `kind`, and what all metrics share, are at the head of the kind.
+    /// Writes a table of the keys of a map; nothing if it has none.
     fn keys(&self, schema: &Value, text: &mut String) {
-        let properties = schema["properties"].as_object();
-        let of_leaf = properties.is_some_and(|keys| keys.contains_key("kind"));
-        let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
-        let of_metric = of_leaf && properties.is_some_and(|keys| keys.contains_key("of"));
-        let told = |key: &str| of_leaf && key == "kind" || of_metric && ["of", "every"].contains(&key);
-        let rows: Vec<_> = properties.into_iter().flatten().filter(|(key, _)| !told(key)).collect();
+        let rows = self.rows(schema);
         if rows.is_empty() {
             return;
         }
         text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
-        for (key, schema) in rows {
+        for [key, value, default, about] in rows {
+            let _ = writeln!(text, "| {key} | {value} | {default} | {about} |");
+        }
+        text.push('\n');
+    }
+
+    /// The keys of a map: key, value, default, meaning. `kind`, and what all metrics share, are at the head of the kind.
+    fn rows(&self, schema: &Value) -> Vec<[String; 4]> {
+        let properties = schema["properties"].as_object();
+        let of_leaf = properties.is_some_and(|keys| keys.contains_key("kind"));
+        let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
+        let of_metric = of_leaf && properties.is_some_and(|keys| keys.contains_key("of"));
+        let told = |key: &str| of_leaf && key == "kind" || of_metric && ["of", "by", "every"].contains(&key);
+        let row = |(key, schema): (&String, &Value)| {
             let default = match schema.get("default") {
                 _ if required(key) => "needed".to_owned(),
                 Some(Value::Null) | None => String::new(),
@@ -213,16 +254,16 @@ impl<'a> Book<'a> {
                 Some(default) => format!("`{}`", flow(default)),
             };
             let about = prose(schema["description"].as_str().unwrap_or_default());
-            let _ = writeln!(text, "| `{key}` | {} | {default} | {about} |", self.kind_of(schema));
-        }
-        text.push('\n');
+            [format!("`{key}`"), self.kind_of(schema), default, about]
+        };
+        properties.into_iter().flatten().filter(|(key, _)| !told(key)).map(row).collect()
     }
 
     /// Describes in words what a value must be.
     fn kind_of(&self, schema: &Value) -> String {
         if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix(DEFINITIONS)) {
             let title = self.title(target);
-            if !self.of.is_empty() && !target.starts_with(self.of) {
+            if self.plain || !self.of.is_empty() && !target.starts_with(self.of) {
                 return title;
             }
             // As mdBook makes anchors of headings.
@@ -235,7 +276,9 @@ impl<'a> Book<'a> {
             return values.iter().map(|value| format!("`{}`", flow(value))).collect::<Vec<_>>().join(", ");
         }
         if let Some(options) = options(schema) {
-            let options = options.iter().filter(|option| option["type"] != "null");
+            // Every scalar of a policy may differ by agent; the chapter on populations says how.
+            let plain = |option: &&Value| option["type"] != "null" && option["$ref"] != "#/$defs/by_agent";
+            let options = options.iter().filter(plain);
             return options.map(|option| self.kind_of(option)).collect::<Vec<_>>().join(" or ");
         }
         let kind = match &schema["type"] {

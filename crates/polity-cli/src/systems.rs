@@ -325,7 +325,7 @@ fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
 }
 
 fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {
-    let mut bar = RunsBar::new();
+    let mut bar = RunsBar::new(asked.out);
     let checked = asked.check(engine, &mut bar);
     bar.clear();
     let checked = checked?;

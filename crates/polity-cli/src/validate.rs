@@ -6,6 +6,7 @@ use super::failure::{Exit, Failure, failure};
 use super::flags::load;
 use super::output::{self, json as to_json, note, print_line};
 use polity_driver::run::{Engine, Extent};
+use polity_driver::source::{Notes, Outside};
 use polity_kernel::registry::Registry;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ pub fn validate(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     let extent = if full { Extent::Whole } else { Extent::Outline };
-    let engine = Engine { asks: false, ..plain_engine(registry) };
+    let outside = Outside { notes: Notes::to(output::warn), ..Outside::default() };
+    let engine = Engine { asks: false, outside, ..plain_engine(registry) };
     let (files, without) = named(paths);
     let mut wrong = without;
     for path in &files {

@@ -1,10 +1,12 @@
 //! Drives a machine: passes it answers, journals them before use, records its rounds, saves its state.
 
 mod orders;
+mod pace;
 
 pub use crate::past::Past;
 pub use crate::totals::{Resolutions, Totals};
 pub(crate) use orders::Orders;
+pub use pace::{Pace, Paced};
 
 use crate::budget::Gate;
 use crate::recorder::Recorder;

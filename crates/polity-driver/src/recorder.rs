@@ -1,5 +1,6 @@
 //! Writes round reports to tables.
 
+mod census;
 mod columns;
 mod network;
 
@@ -62,6 +63,7 @@ struct Declared {
     metrics: usize,
     rounds: usize,
     health: usize,
+    census: Option<usize>,
     marginals: Option<usize>,
     validation: Option<usize>,
     network: Option<usize>,
@@ -81,6 +83,11 @@ impl Declared {
         let rounds = specs.add("rounds", "One row per round.", columns::rounds());
         let health =
             specs.add("health", "The counts and first occurrences from which alarms are computed.", columns::health());
+        let has_census =
+            machine.society().is_some_and(|society| society.shared_context().population.census().is_some());
+        let census = has_census.then(|| {
+            specs.add("census", "How the rows of the population's file became the first agents.", columns::census())
+        });
         let has_shares =
             machine.society().is_some_and(|society| !society.shared_context().population.shares().is_empty());
         let marginals = has_shares.then(|| {
@@ -110,7 +117,7 @@ impl Declared {
         if let Some(spec) = calls.and_then(|table| specs.all.get_mut(table)) {
             spec.only_with_rows = true;
         }
-        Declared { specs, machine: of_machine, metrics, rounds, health, marginals, validation, network, calls }
+        Declared { specs, machine: of_machine, metrics, rounds, health, census, marginals, validation, network, calls }
     }
 }
 
@@ -135,6 +142,7 @@ pub struct Recorder {
     items: Option<usize>,
     health: usize,
     watch: Health,
+    census: Option<usize>,
     marginals: Option<usize>,
     validation: Option<usize>,
     network: Option<usize>,
@@ -164,8 +172,18 @@ impl Recorder {
         next: u32,
         before: &Reader<'_>,
     ) -> Result<Self, DriveError> {
-        let Declared { specs, machine: of_machine, metrics, rounds, health, marginals, validation, network, calls } =
-            Declared::of(machine, scenario, !checks.is_empty(), simulated);
+        let Declared {
+            specs,
+            machine: of_machine,
+            metrics,
+            rounds,
+            health,
+            census,
+            marginals,
+            validation,
+            network,
+            calls,
+        } = Declared::of(machine, scenario, !checks.is_empty(), simulated);
         let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = of_machine;
         let (record, evaluation) = (scenario.record, shape.evaluation);
         let lag = machine.society().map_or(0, |_| scenario.answers.lag());
@@ -190,6 +208,7 @@ impl Recorder {
             items,
             health,
             watch,
+            census,
             marginals,
             validation,
             network,
@@ -263,6 +282,15 @@ impl Recorder {
             Column::U32(rows.iter().map(|row| row.reference).collect()),
         ];
         Ok(self.tables.push(table, Batch { rows: rows.len(), columns })?)
+    }
+
+    /// Writes how the rows of the population's file became agents.
+    fn push_census(&mut self, machine: &Assembled) -> Result<(), DriveError> {
+        let (Some(table), Some(society)) = (self.census, machine.society()) else { return Ok(()) };
+        let Some((rows, columns)) = census::columns(&society.shared_context().population, society.began_with()) else {
+            return Ok(());
+        };
+        Ok(self.tables.push(table, Batch { rows, columns })?)
     }
 
     fn push_marginals(&mut self, machine: &Assembled) -> Result<(), DriveError> {
@@ -564,6 +592,7 @@ impl Recorder {
         if let Some(table) = self.agents {
             self.push_agents(table, machine)?;
         }
+        self.push_census(machine)?;
         self.push_marginals(machine)?;
         let mut rows = std::mem::take(&mut self.checked_first);
         rows.extend(checked(&self.checks, At::Last, machine));
@@ -602,7 +631,16 @@ impl Recorder {
                 for (i, (_, data)) in people.columns().enumerate() {
                     columns.push(match data {
                         population::Column::Number(values) => {
-                            Column::F64((0..n).map(|who| values[people.row(who) as usize]).collect())
+                            let value = |who: u32| values[people.row(who) as usize];
+                            let known = |who: u32| Some(value(who)).filter(|value| !value.is_nan());
+                            match (columns::is_count(data), columns::has_gaps(data)) {
+                                (true, false) => Column::U64((0..n).map(|who| value(who) as u64).collect()),
+                                (true, true) => {
+                                    Column::MaybeU64((0..n).map(|who| known(who).map(|value| value as u64)).collect())
+                                }
+                                (false, false) => Column::F64((0..n).map(value).collect()),
+                                (false, true) => Column::MaybeF64((0..n).map(known).collect()),
+                            }
                         }
                         population::Column::Text { .. } => {
                             Column::Text((0..n).map(|who| people.cell(i, who).to_string()).collect())

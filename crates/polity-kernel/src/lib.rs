@@ -30,7 +30,9 @@ pub mod toolbox;
 pub mod transport;
 pub mod world;
 
-pub use polity_base::{Invalid, digest, distance, expression, formula, outline, population, rng, topology, tree};
+pub use polity_base::{
+    Invalid, digest, distance, expression, formula, outline, points, population, rng, topology, tree,
+};
 
 use ask::{EffectId, Request};
 use serde::Serialize;

@@ -10,6 +10,7 @@ mod round;
 mod setup;
 mod suspended;
 mod turn;
+mod variants;
 
 pub(crate) use host::{Host, Lane, PolicyHost, Rows};
 pub(crate) use round::Round;
@@ -18,6 +19,7 @@ pub use suspended::Suspended;
 pub(crate) use suspended::Waiting;
 pub(crate) use turn::Messages;
 pub use turn::Turn;
+pub(crate) use variants::{Variants, open as open_variants};
 
 use crate::ask::Request;
 use crate::interface::WorldColumn;

@@ -6,7 +6,7 @@ use crate::cohort::CohortPolicy;
 use crate::environment::{self, AsWorld, DeclareEnvironment, Env, Environment};
 use crate::method::{self, Facts, Method, MethodHost, Methods};
 use crate::metric::{self, Metric, MetricHost, Source};
-use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
+use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts, Variants};
 use crate::population::Population;
 use crate::scenario::Inputs;
 use crate::tool::{AskingToolkit, OutsideToolkit, PureToolkit, ToolSpec};
@@ -264,12 +264,12 @@ impl Registry {
 
     /// Adds a policy.
     pub fn policy<P: Policy>(&mut self, files: LeafFiles) {
-        self.put_policy(files, policy::Host::<P>::new);
+        self.put_policy(files, false, policy::Host::<P>::new);
     }
 
     /// Adds a policy with a cohort step.
     pub fn cohort_policy<P: CohortPolicy>(&mut self, files: LeafFiles) {
-        self.put_policy(files, policy::Host::<P>::with_cohort_step);
+        self.put_policy(files, true, policy::Host::<P>::with_cohort_step);
     }
 
     /// Adds a policy with a cohort step, under another name than its type's, with a function that opens it. So one type can be several
@@ -285,20 +285,21 @@ impl Registry {
             summary,
             LeafFiles::default(),
             Box::new(move |node, path, setup| {
-                let policy = open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(policy::Host::<P>::with_cohort_step(policy)))
+                let policies = policy::open_variants(node, path, setup, true, &open)?;
+                Ok(Arc::new(policy::Host::<P>::with_cohort_step(policies)))
             }),
         );
     }
 
-    fn put_policy<P: Policy>(&mut self, files: LeafFiles, host: fn(P) -> policy::Host<P>) {
+    /// `whole`: whether it has a cohort step.
+    fn put_policy<P: Policy>(&mut self, files: LeafFiles, whole: bool, host: fn(Variants<P>) -> policy::Host<P>) {
         self.policies.put::<P::Params>(
             P::NAME,
             P::SUMMARY,
             files,
             Box::new(move |node, path, setup| {
-                let policy = P::open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(host(policy)))
+                let policies = policy::open_variants(node, path, setup, whole, &P::open)?;
+                Ok(Arc::new(host(policies)))
             }),
         );
     }
@@ -531,7 +532,8 @@ impl Registry {
         setup: &PolicySetup<'_>,
     ) -> Result<Arc<dyn PolicyHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
-        self.policies.find(&kind, path)?(&rest, path, setup).map_err(|error| at_kind(error, &kind))
+        let opened = self.policies.find(&kind, path)?(&rest, path, setup);
+        opened.map_err(|error| at_kind(error, &kind, setup.world))
     }
 
     /// Opens a metric from its node, without the keys that the scenario itself reads.
@@ -546,7 +548,6 @@ impl Registry {
     }
 }
 
-/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`.
 impl Methods for Registry {
     fn facts(&self, method: &str) -> Option<&Facts> {
         Registry::facts(self, method)
@@ -564,10 +565,12 @@ impl Methods for Registry {
     }
 }
 
-fn at_kind(mut error: TreeError, kind: &Key) -> TreeError {
+/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`: the policy does not fit the
+/// world.
+fn at_kind(mut error: TreeError, kind: &Key, world: &str) -> TreeError {
     if error.path.ends_with(".kind") {
         error.origin = kind.origin.clone();
-        error.help = None;
+        error.help = Some(format!("`polity explain {world}` lists the policies that fit this world"));
     }
     error
 }

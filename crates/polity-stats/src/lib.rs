@@ -16,6 +16,8 @@ pub mod agreement;
 pub mod calibration;
 pub mod rank;
 pub mod replicates;
+pub mod search;
+pub mod sensitivity;
 
 use polity_kernel::rng::{Draws, Stream};
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,13 @@ pub enum Verdict {
     /// The interval contains 0: with other seeds the difference may change its sign.
     #[serde(rename = "seed noise")]
     SeedNoise,
+    /// All values are 0: what is compared does not differ in any run.
+    #[serde(rename = "the same")]
+    Same,
+    /// The interval excludes 0, but with so many contrasts some do so by chance: after Holm's correction this one is not told apart from
+    /// noise.
+    #[serde(rename = "not after Holm")]
+    NotAfterHolm,
     /// There are too few values to decide: fewer than [`FEW`].
     #[serde(rename = "unknown")]
     Unknown,
@@ -63,6 +72,8 @@ impl Verdict {
         match self {
             Verdict::Stable => "stable",
             Verdict::SeedNoise => "seed noise",
+            Verdict::Same => "the same",
+            Verdict::NotAfterHolm => "not after Holm",
             Verdict::Unknown => "unknown",
         }
     }
@@ -92,10 +103,20 @@ impl Estimate {
         Some(if t > 0.0 { tail } else { 1.0 - tail })
     }
 
+    /// Returns the verdict of one of several contrasts, given its p value after a correction for their number.
+    #[must_use]
+    pub fn verdict_corrected(&self, p: Option<f64>) -> Verdict {
+        match self.verdict() {
+            Verdict::Stable if p.is_none_or(|p| p >= 1.0 - CONFIDENCE) => Verdict::NotAfterHolm,
+            verdict => verdict,
+        }
+    }
+
     /// Returns the verdict: whether the interval excludes 0, if there are enough values.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.low, self.high) {
+            (Some(low), Some(high)) if low == 0.0 && high == 0.0 => Verdict::Same,
             _ if self.n < FEW => Verdict::Unknown,
             (Some(low), Some(high)) if low > 0.0 || high < 0.0 => Verdict::Stable,
             (Some(_), Some(_)) => Verdict::SeedNoise,
@@ -126,16 +147,29 @@ pub fn student(values: &[f64]) -> Estimate {
 /// samples may differ in size and in variance. Without `minus` it is the mean of the means.
 #[must_use]
 pub fn welch(plus: &[&[f64]], minus: &[&[f64]]) -> Estimate {
+    welch_tested(plus, minus).0
+}
+
+/// Returns the same as [`welch`], and the p value of no difference: two-sided, by the same distribution, so that it is below 0.05 exactly if
+/// the interval excludes 0. `None` without an interval.
+/// ```
+/// // R: t.test(c(5.1, 4.9, 6.2), c(6.5, 7.1, 6.9))$p.value
+/// let (_, p) = polity_stats::welch_tested(&[&[5.1, 4.9, 6.2]], &[&[6.5, 7.1, 6.9]]);
+/// assert!((p.unwrap() - 0.05410326565718462).abs() < 1e-9, "{p:?}");
+/// ```
+#[must_use]
+pub fn welch_tested(plus: &[&[f64]], minus: &[&[f64]]) -> (Estimate, Option<f64>) {
     let Some(n) = plus.iter().chain(minus).map(|sample| sample.len()).min().filter(|n| *n > 0) else {
-        return Estimate::NONE;
+        return (Estimate::NONE, None);
     };
     let level = |samples: &[&[f64]]| {
         let means: Vec<f64> = samples.iter().filter_map(|sample| mean(sample)).collect();
         mean(&means).unwrap_or(0.0)
     };
-    let whole = Estimate { mean: Some(level(plus) - level(minus)), n, ..Estimate::NONE };
+    let difference = level(plus) - level(minus);
+    let whole = Estimate { mean: Some(difference), n, ..Estimate::NONE };
     if n < 2 {
-        return whole;
+        return (whole, None);
     }
     // The variance of each mean, and its contribution to the degrees of freedom of their sum.
     let (mut variance, mut parts) = (0.0, 0.0);
@@ -149,11 +183,15 @@ pub fn welch(plus: &[&[f64]], minus: &[&[f64]]) -> Estimate {
             parts += own * own / (n - 1.0);
         }
     }
-    let half = match variance > 0.0 {
-        true => student_quantile((1.0 + CONFIDENCE) / 2.0, variance * variance / parts) * variance.sqrt(),
-        false => 0.0,
+    let (half, p) = match variance > 0.0 {
+        true => {
+            let (freedom, t) = (variance * variance / parts, difference / variance.sqrt());
+            let half = student_quantile((1.0 + CONFIDENCE) / 2.0, freedom) * variance.sqrt();
+            (half, incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5))
+        }
+        false => (0.0, if difference == 0.0 { 1.0 } else { 0.0 }),
     };
-    Estimate { low: whole.mean.map(|mean| mean - half), high: whole.mean.map(|mean| mean + half), ..whole }
+    (Estimate { low: Some(difference - half), high: Some(difference + half), ..whole }, Some(p))
 }
 
 /// Returns the quantile of Student's distribution at probability `p`, from 0.5 up to but not including 1. The degrees of freedom
@@ -317,6 +355,23 @@ mod tests {
         }
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_correction_is_said_and_never_made_lighter() {
+        let clear = Estimate { mean: Some(1.0), low: Some(0.2), high: Some(1.8), n: 10 };
+        assert_eq!(clear.verdict_corrected(Some(0.03)), Verdict::Stable);
+        assert_eq!(clear.verdict_corrected(Some(0.06)), Verdict::NotAfterHolm);
+        assert_eq!(Estimate { low: Some(-0.2), ..clear }.verdict_corrected(Some(0.001)), Verdict::SeedNoise);
+        assert_eq!(Estimate { n: FEW - 1, ..clear }.verdict_corrected(Some(0.001)), Verdict::Unknown);
+        // An interval that just excludes 0 has a p value just below 0.05.
+        let values: Vec<f64> = (0..8).map(|i| 1.0 + f64::from(i % 4)).collect();
+        let half = student(&values).mean.unwrap() - student(&values).low.unwrap();
+        for (shift, below) in [(1e-9, true), (-1e-9, false)] {
+            let moved: Vec<f64> = values.iter().map(|x| x - 2.5 + half + shift).collect();
+            let (found, p) = welch_tested(&[&moved], &[]);
+            assert_eq!((found.low.unwrap() > 0.0, p.unwrap() < 0.05), (below, below), "{found:?} {p:?}");
+        }
     }
 
     #[test]
@@ -489,7 +544,9 @@ mod tests {
             assert_eq!(of(&[2.0]).verdict(), Verdict::Unknown);
             let same = of(&[0.1; 7]);
             assert_eq!((same.low, same.high, same.verdict()), (Some(0.1), Some(0.1), Verdict::Stable));
-            assert_eq!(of(&[0.0; 7]).verdict(), Verdict::SeedNoise);
+            assert_eq!(of(&[0.0; 7]).verdict(), Verdict::Same);
+            // Two runs are enough to see that they are equal.
+            assert_eq!((of(&[0.0; 2]).verdict(), of(&[0.0; 1]).verdict()), (Verdict::Same, Verdict::Unknown));
             // With few values, noise has one sign too often.
             assert_eq!(of(&[1.0; FEW - 1]).verdict(), Verdict::Unknown);
         }
@@ -497,6 +554,6 @@ mod tests {
         // Means of three equal values: no rounding may look like an effect.
         let third = &[0.1; FEW][..];
         let none = welch(&[third, third, third], &[third, third]);
-        assert_eq!((none.mean, none.verdict()), (Some(0.0), Verdict::SeedNoise));
+        assert_eq!((none.mean, none.verdict()), (Some(0.0), Verdict::Same));
     }
 }

@@ -29,8 +29,8 @@ pub(crate) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
 }
 
 /// The runs of a design, made by [`Simulation::sweep`](crate::Simulation::sweep), or opened. Its tables are `runs` (a row for each run and
-/// metric), `summary` (a mean with its interval for each arm and metric), `contrasts` and `health`; they are written once all runs have
-/// ended.
+/// metric), `summary` (a mean with its interval for each arm and metric), `contrasts`, `health`, and `sensitivity` or `search` of such designs; they are
+/// written once all runs have ended.
 #[derive(Clone)]
 pub struct Sweep {
     folder: PathBuf,

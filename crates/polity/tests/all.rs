@@ -5,6 +5,7 @@
 mod activation;
 mod archetypes;
 mod arena;
+mod attributes;
 mod batch;
 mod behaviours;
 #[cfg(feature = "local")]
@@ -18,10 +19,12 @@ mod calls;
 mod chain;
 mod constrain;
 mod damage;
+mod designs;
 mod diagnose;
 mod embedding;
 mod estimate;
 mod experiment;
+mod explain;
 mod faults;
 #[cfg(feature = "local")]
 #[path = "../../polity-models/tests/gguf/mod.rs"]
@@ -40,6 +43,7 @@ mod manners;
 #[cfg(target_os = "linux")]
 mod mcp_serve;
 mod memory;
+mod messages;
 mod minds;
 mod mock_server;
 mod money;
@@ -56,6 +60,7 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
 mod serve;
+mod status;
 mod steering;
 mod sweep;
 mod systems;

@@ -80,6 +80,7 @@ fn the_chapters_of_the_reference_are_made_by_the_program() {
     };
     chapter(&["tables"], "tables.md");
     chapter(&["flags"], "flags.md");
+    chapter(&["fits"], "fits.md");
     let made = chapter(&[], "scenarios.md");
     for inner in ["::", "The parameters of a kind", "the driver"] {
         assert!(!made.contains(inner), "the reference speaks of what only the code knows: {inner}");

@@ -149,7 +149,7 @@ fn answers_become_an_experiment_whose_report_says_how_reliable_it_is() {
     }
     // A step of thinking more lowers the guesses in all seeds; ties that nobody uses change nothing at all.
     assert_eq!(table[0][3..], ["stable", "12", "12 of 12", "enough", "0 of 12"]);
-    assert_eq!(table[1][3..], ["seed noise", "12", "0 of 12", "–", "12 of 12"]);
+    assert_eq!(table[1][3..], ["the same", "12", "0 of 12", "–", "12 of 12"]);
     let runs = rows(&page, "Reliability of the runs");
     assert_eq!(runs, ["control", "treatment-3", "placebo"].map(|arm| [arm, "12", "12"].map(String::from).to_vec()));
     assert!(page.contains("No model was asked."));

@@ -70,6 +70,7 @@ fn texts(data: &ColumnData) -> Vec<String> {
 fn numbers(data: &ColumnData) -> Vec<f64> {
     match data {
         ColumnData::F64(values) => values.iter().map(|x| x.unwrap()).collect(),
+        ColumnData::U64(values) => values.iter().map(|x| x.unwrap() as f64).collect(),
         ColumnData::U32(values) => values.iter().map(|x| f64::from(x.unwrap())).collect(),
         _ => panic!("no numbers"),
     }
@@ -272,7 +273,7 @@ fn wrong_people() -> Wrong {
         ),
         (
             json!({"file": "mixed.csv", "marginals": [{"column": "age", "shares": {"..30": 0.5, "30..": 0.5}}]}),
-            vec!["population.marginals[0].shares", "it mixes numbers and words: row 1, counted from 0, has `old`"],
+            vec!["population.marginals[0].shares", "it mixes numbers and words: line 3 has `old`"],
         ),
         (json!({"file": "mixed.jsonl"}), vec!["population.file", "line 2, column age: words among numbers"]),
         // Party is given by sex in these data: the two marginals contradict each other.
@@ -344,7 +345,7 @@ fn wrong_networks() -> Wrong {
     let mut scenarios = Vec::new();
     let mut mixed = society(json!({"file": "mixed.csv"}));
     mixed["topology"]["by"] = json!("age");
-    scenarios.push((mixed, vec!["topology.by", "it mixes numbers and words: row 1, counted from 0, has `old`"]));
+    scenarios.push((mixed, vec!["topology.by", "it mixes numbers and words: line 3 has `old`"]));
     let mut small = society(json!({"file": "people.csv"}));
     small["topology"] = json!({"kind": "homophily", "by": "age", "mean_degree": 10, "same": 1});
     scenarios.push((small, vec!["topology.same", "each agent should have 10 ties inside its group"]));

@@ -91,6 +91,41 @@ fn a_platform_has_cascades_stances_and_one_chart_of_acts() {
 }
 
 #[test]
+fn figures_and_tables_are_files_for_papers() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["run", "SCENARIOS/guess-average-minds.yaml", "--agents", "12", "--rounds", "3", "--out", "run"];
+    page(home.path(), &args, "run");
+    let report = |args: &[&str]| {
+        let said =
+            Command::new(env!("CARGO_BIN_EXE_polity")).arg("report").args(args).current_dir(&home).output().unwrap();
+        (said.status.success(), String::from_utf8_lossy(&said.stderr).into_owned())
+    };
+    let (done, said) = report(&["run", "--figures", "paper", "--tables", "paper"]);
+    assert!(done, "{said}");
+    let mut names: Vec<String> = fs::read_dir(home.path().join("paper"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    for (start, ends) in [("figure-1-", ["csv", "pdf", "svg"]), ("table-1-", ["csv", "md", "tex"])] {
+        let own: Vec<&String> = names.iter().filter(|name| name.starts_with(start)).collect();
+        assert_eq!(own.len(), 3, "{names:?}");
+        for (name, end) in own.into_iter().zip(ends) {
+            let text = String::from_utf8_lossy(&fs::read(home.path().join("paper").join(name)).unwrap()).into_owned();
+            assert!(name.ends_with(end), "{name}");
+            // Wherever a number stands but in plain data.
+            assert!(end == "csv" || text.contains("no evidence about any real model"), "{name}");
+        }
+    }
+    // The same again; but nothing is written among what is not Polity's.
+    assert!(report(&["run", "--figures", "paper"]).0);
+    fs::create_dir(home.path().join("mine")).unwrap();
+    fs::write(home.path().join("mine/notes.txt"), "mine").unwrap();
+    let (done, said) = report(&["run", "--figures", "mine"]);
+    assert!(!done && said.contains("mine is not empty"), "{said}");
+}
+
+#[test]
 fn a_small_society_is_drawn_as_a_network() {
     let home = tempfile::tempdir().unwrap();
     let args = ["run", "SCENARIOS/voters.yaml", "--agents", "60", "--out", "run"];

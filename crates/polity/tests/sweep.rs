@@ -24,7 +24,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A small society in a 2 x 3 design.
-fn design(agents: u32, seeds: u32) -> Value {
+pub(crate) fn design(agents: u32, seeds: u32) -> Value {
     let mut scenario = rules(agents, 4);
     scenario["design"] = json!({
         "factors": {
@@ -36,7 +36,7 @@ fn design(agents: u32, seeds: u32) -> Value {
     scenario
 }
 
-fn sweep_of(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
+pub(crate) fn sweep_of(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
     let file = write_scenario(folder, scenario);
     let out = folder.join(name);
     let mut args = vec!["sweep", arg(&file), "--out", arg(&out)];
@@ -45,7 +45,7 @@ fn sweep_of(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (Path
     (out, said)
 }
 
-fn done(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
+pub(crate) fn done(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
     let (out, said) = sweep_of(folder, scenario, name, more);
     assert_eq!((said.code, said.text("status")), (Some(0), "done"), "{said:?}");
     assert_eq!(said.json["runs"], said.json["done"], "{said:?}");
@@ -53,7 +53,7 @@ fn done(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf,
 }
 
 /// Returns the rows of a CSV file by column.
-fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(path).unwrap();
     let cells = |line: &str| {
         let (mut cells, mut quoted) = (vec![String::new()], false);
@@ -72,7 +72,7 @@ fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Everything in a sweep's folder that must not depend on how it was made.
-fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for name in ["sweep.json", "runs.csv", "summary.csv", "contrasts.csv"] {
         files.insert(name.to_string(), fs::read(sweep.join(name)).unwrap());
@@ -85,7 +85,7 @@ fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The object on the last line, without what may differ.
-fn steady(said: &Said) -> Value {
+pub(crate) fn steady(said: &Said) -> Value {
     let mut json = said.json.clone();
     for key in ["wall_seconds", "peak_memory_mb", "sweep", "jobs"] {
         json.as_object_mut().unwrap().remove(key);
@@ -93,7 +93,7 @@ fn steady(said: &Said) -> Value {
     json
 }
 
-fn folders(sweep: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(sweep: &Path) -> Vec<PathBuf> {
     let inside = |path: &Path| fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
     let mut runs: Vec<PathBuf> = inside(&sweep.join("runs")).iter().flat_map(|arm| inside(arm)).collect();
     runs.sort();
@@ -142,7 +142,7 @@ fn a_sweep_says_what_its_runs_say_alone() {
     assert_eq!(compared.json["parameters"], json!({}), "{compared:?}");
 }
 
-fn average(values: &[f64]) -> f64 {
+pub(crate) fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -166,7 +166,7 @@ fn close(row: &BTreeMap<String, String>, key: &str, expected: f64) {
 }
 
 /// Values by arm, in the order of seeds, from the table of runs.
-fn by_arm(out: &Path, metric: &str) -> BTreeMap<String, Vec<f64>> {
+pub(crate) fn by_arm(out: &Path, metric: &str) -> BTreeMap<String, Vec<f64>> {
     let mut arms: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in csv(&out.join("runs.csv")).iter().filter(|row| row["metric"] == metric) {
         arms.entry(row["arm"].clone()).or_default().push(row["value"].parse().unwrap());
@@ -197,9 +197,10 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
         close(row, "low", printed["low"].as_f64().unwrap());
     }
     let contrasts = csv(&out.join("contrasts.csv"));
-    // 5 arms against the baseline, 1 + 2 levels, for two metrics.
-    assert_eq!(contrasts.len(), 16);
-    for row in contrasts.iter().filter(|row| row["metric"] == "guess.mean") {
+    // 5 arms against the baseline, 1 + 2 levels and 2 interactions, for two metrics.
+    assert_eq!(contrasts.len(), 20);
+    let own = |row: &&BTreeMap<String, String>| row["metric"] == "guess.mean" && row["contrast"] != "interaction";
+    for row in contrasts.iter().filter(own) {
         // Main effects are means over the cells with a level.
         let cells = |level: &str| -> Vec<&Vec<f64>> {
             let part = format!("{}={level}", row["factor"]);
@@ -226,7 +227,13 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
         close(row, "difference", average(&pairs));
         close(row, "low", low);
         close(row, "high", high);
-        let verdict = if low > 0.0 || high < 0.0 { "stable" } else { "seed noise" };
+        let corrected: f64 = row["p_holm"].parse().unwrap();
+        let verdict = match (low > 0.0 || high < 0.0, corrected < 0.05) {
+            _ if low == 0.0 && high == 0.0 => "the same",
+            (true, true) => "stable",
+            (true, false) => "not after Holm",
+            _ => "seed noise",
+        };
         assert_eq!((row["verdict"].as_str(), row["paired"].as_str()), (verdict, "true"));
     }
 }

@@ -5,7 +5,7 @@ use super::heat::Heat;
 use super::histogram::Distribution;
 use super::lines::{Lines, MOST_SERIES};
 use super::page::{Bar, DataTable, Figure};
-use super::panels::Panels;
+use super::panels::{self, Panels};
 use super::scatter::Scatter;
 use super::svg::{Canvas, NARROW, WIDE, colour};
 use super::table::{self, MOST_ROWS};
@@ -16,17 +16,17 @@ const MOST_BARS: usize = 60;
 
 /// The parts that a figure of any kind adds to the page.
 #[derive(Default)]
-struct Parts {
-    title: String,
+pub(super) struct Parts {
+    pub title: String,
     caption: String,
     /// Colour class and name of each series; empty when the chart needs none.
-    legend: Vec<(String, String)>,
+    pub legend: Vec<(String, String)>,
     /// A key of another kind, as HTML.
-    key: String,
+    pub key: String,
     /// Whether the wide chart names its series itself, so that only the narrow one needs the legend.
-    named: bool,
+    pub named: bool,
     /// The chart in both sizes, or nothing when there is nothing to draw.
-    charts: Option<String>,
+    pub charts: Option<String>,
     notes: Vec<String>,
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -37,7 +37,7 @@ struct Parts {
 /// A figure as HTML; `number` counts from 1 over the whole report. Its title is not repeated if it is that of its `section`.
 pub(super) fn html(figure: &Figure, number: usize, section: &str) -> String {
     let id = format!("figure-{number}");
-    let parts = parts(figure, &id);
+    let parts = parts(figure, &id, MOST_ROWS);
     let quiet = if parts.title == section { " class=\"quiet\"" } else { "" };
     let mut out = format!("<figure id=\"{id}\">\n<h3 id=\"{id}-title\"{quiet}>{}</h3>\n", text::escape(&parts.title));
     let Some(charts) = parts.charts else {
@@ -80,12 +80,13 @@ fn both(draw: impl Fn(&Canvas) -> String) -> String {
     [WIDE, NARROW].iter().map(draw).collect()
 }
 
-fn parts(figure: &Figure, id: &str) -> Parts {
+/// The parts of a figure, with at most `most` rows of data.
+pub(super) fn parts(figure: &Figure, id: &str, most: usize) -> Parts {
     match figure {
         Figure::Lines { title, x_label, y_label, series, caption } => {
             let chart = Lines { x_label, y_label, series, ..Lines::default() };
             let names = series.iter().take(MOST_SERIES).enumerate().filter(|_| series.len() > 1);
-            let (columns, rows, total) = chart.table(MOST_ROWS);
+            let (columns, rows, total) = chart.table(most);
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
@@ -101,7 +102,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
         }
         Figure::Panels { title, x_label, panels, marks, shade, caption } => {
             let chart = Panels::new(x_label, panels, marks, shade);
-            let (columns, rows, total) = chart.table();
+            let (columns, rows, total) = chart.table(most);
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
@@ -115,7 +116,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
         }
         Figure::Histogram { title, x_label, y_label, before, after, caption } => {
             let chart = Distribution::new(x_label, y_label, before, after.as_ref());
-            let (columns, rows, total) = chart.table(MOST_ROWS);
+            let (columns, rows, total) = chart.table(most);
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
@@ -131,7 +132,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
         Figure::Bars { title, x_label, y_label, bars, caption } => {
             let chart = bar_chart(x_label, y_label, &bars[..bars.len().min(MOST_BARS)]);
             let drawn = format!("Only the first {MOST_BARS} of {} bars are drawn.", bars.len());
-            let (columns, rows) = bar_table(x_label, y_label, bars);
+            let (columns, rows) = bar_table(x_label, y_label, bars, most);
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
@@ -158,7 +159,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
         }
         Figure::Heat { title, x_label, y_label, rounds, bins, cells, caption } => {
             let chart = Heat::new(x_label, y_label, rounds, bins, cells);
-            let (columns, rows, total) = chart.table(MOST_ROWS);
+            let (columns, rows, total) = chart.table(most);
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
@@ -170,6 +171,14 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 ..Parts::default()
             }
         }
+    }
+}
+
+/// All data behind a figure: columns and rows. Pictures, which show no table on the page, have the places of their agents.
+pub(super) fn data(figure: &Figure, parts: Parts) -> (Vec<String>, Vec<Vec<String>>) {
+    match figure {
+        Figure::Panels { x_label, panels, .. } if parts.columns.is_empty() => panels::places(x_label, panels),
+        _ => (parts.columns, parts.rows),
     }
 }
 
@@ -225,13 +234,13 @@ fn bar_chart<'a>(x_label: &'a str, y_label: &'a str, bars: &[Bar]) -> BarChart<'
     }
 }
 
-fn bar_table(x_label: &str, y_label: &str, bars: &[Bar]) -> (Vec<String>, Vec<Vec<String>>) {
+fn bar_table(x_label: &str, y_label: &str, bars: &[Bar], most: usize) -> (Vec<String>, Vec<Vec<String>>) {
     let intervals = bars.iter().any(|bar| bar.interval.is_some());
     let mut columns = vec![x_label.to_owned(), y_label.to_owned()];
     if intervals {
         columns.extend(["low".to_owned(), "high".to_owned()]);
     }
-    let rows = bars.iter().take(MOST_ROWS).map(|bar| {
+    let rows = bars.iter().take(most).map(|bar| {
         let mut row = vec![bar.label.clone(), text::plain(bar.value)];
         if intervals {
             let (low, high) = bar.interval.unwrap_or((f64::NAN, f64::NAN));

@@ -7,6 +7,7 @@
 mod bars;
 mod bins;
 mod decimate;
+mod drawing;
 mod figure;
 mod heat;
 mod histogram;
@@ -15,6 +16,8 @@ mod lines;
 mod network;
 mod page;
 mod panels;
+mod paper;
+mod pdf;
 mod scale;
 mod scatter;
 mod shades;
@@ -31,6 +34,7 @@ pub use network::layout;
 pub use page::{
     Agents, Bar, Chart, DataTable, Figure, Mark, Node, Panel, Place, Point, Report, Section, Series, Shape,
 };
+pub use paper::{File, figures, tables};
 pub use scatter::frontier;
 pub use text::{measured, short};
 

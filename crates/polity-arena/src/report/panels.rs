@@ -7,7 +7,6 @@ use super::page::{Agents, Chart, Mark, Node, Panel, Place, Series, Shape};
 use super::scale::{drawable, extent, snug, ticks};
 use super::shades::Shades;
 use super::svg::{Area, Canvas, SMALL, Svg, px};
-use super::table::MOST_ROWS;
 use super::text;
 
 /// The most panels of a figure.
@@ -228,8 +227,9 @@ impl<'a> Panels<'a> {
         svg.finish(&canvas, canvas.height, id, &format!("A tree of {} nodes.", nodes.len()))
     }
 
-    /// Columns and rows of the data behind the panels, and the total number of rows; pictures and trees have none.
-    pub fn table(&self) -> Data {
+    /// Columns and rows of the data behind the panels, at most `most` of each chart, and the total number of rows; pictures and trees have
+    /// none.
+    pub fn table(&self, most: usize) -> Data {
         let mut named: Vec<(String, &Series)> = Vec::new();
         let (mut columns, mut rows) = (Vec::new(), Vec::new());
         for panel in self.panels {
@@ -242,7 +242,7 @@ impl<'a> Panels<'a> {
                     rows.extend(level_rows(&panel.title, names, series));
                 }
                 Chart::Distribution { before, after } => {
-                    let (own, own_rows, _) = Distribution::new("from, to", "", before, after.as_ref()).table(MOST_ROWS);
+                    let (own, own_rows, _) = Distribution::new("from, to", "", before, after.as_ref()).table(most);
                     columns = [String::new()].into_iter().chain(own).collect();
                     rows.extend(own_rows.into_iter().map(|row| [vec![panel.title.clone()], row].concat()));
                 }
@@ -250,10 +250,40 @@ impl<'a> Panels<'a> {
             }
         }
         if !named.is_empty() {
-            return lines::table(self.x_label, &named, MOST_ROWS);
+            return lines::table(self.x_label, &named, most);
         }
         let total = rows.len();
         (columns, rows, total)
+    }
+}
+
+/// What pictures and trees show, as columns and rows.
+pub(super) fn places(x_label: &str, panels: &[Panel]) -> (Vec<String>, Vec<Vec<String>>) {
+    let (mut pictures, mut trees) = (Vec::new(), Vec::new());
+    for panel in panels {
+        let start = |i: usize| vec![panel.title.clone(), i.to_string()];
+        match &panel.chart {
+            Chart::Agents(agents) => {
+                let row = |(i, place): (usize, &Place)| {
+                    [start(i), [place.x, place.y, place.value].map(text::plain).to_vec()].concat()
+                };
+                pictures.extend(agents.places.iter().enumerate().map(row));
+            }
+            Chart::Tree(nodes) => {
+                let row = |(i, node): (usize, &Node)| {
+                    let parent = node.parent.map_or(String::new(), |parent| parent.to_string());
+                    [start(i), vec![parent, text::plain(node.x), text::plain(node.value)]].concat()
+                };
+                trees.extend(nodes.iter().enumerate().map(row));
+            }
+            _ => {}
+        }
+    }
+    let columns = |names: [&str; 5]| names.map(str::to_owned).to_vec();
+    match (pictures.is_empty(), trees.is_empty()) {
+        (false, _) => (columns(["chart", "place", "x", "y", "value"]), pictures),
+        (true, false) => (columns(["chart", "node", "parent", x_label, "value"]), trees),
+        (true, true) => (Vec::new(), Vec::new()),
     }
 }
 

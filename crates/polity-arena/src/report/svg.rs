@@ -121,7 +121,7 @@ impl Area {
 }
 
 /// How text is aligned to its position.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
     Middle,

@@ -213,6 +213,19 @@ impl Formula {
         &self.texts
     }
 
+    /// Returns the numbers of the names that it reads, each once, ascending.
+    #[must_use]
+    pub fn names(&self) -> Vec<u32> {
+        let name = |op: &Op| match op {
+            Op::Load(name) | Op::LoadText(name, _) => Some(*name),
+            _ => None,
+        };
+        let mut names: Vec<u32> = self.ops.iter().filter_map(name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Returns whether it draws random numbers.
     #[must_use]
     pub fn draws(&self) -> bool {

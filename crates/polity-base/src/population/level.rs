@@ -122,15 +122,16 @@ pub fn codes(table: &Table, column: &str, levels: &[&str], needed: &[bool]) -> R
             let of_word: Vec<Option<usize>> = words.iter().map(|word| level_of.get(word.as_str()).copied()).collect();
             of_rows(codes.len(), levels.len(), |row| {
                 let word = codes[row] as usize;
-                of_word[word].ok_or_else(|| unnamed(column, data, &words[word], levels))
+                of_word[word].ok_or_else(|| unnamed(table, column, &words[word], levels))
             })?
         }
         Column::Number(values) => {
+            table.number_column(column).map_err(|error| LevelError::general(error.to_string()))?;
             let different = different(values);
             let of_value = levels_of(&different, levels, &read)?;
             of_rows(values.len(), levels.len(), |row| {
                 let place = different.partition_point(|value| *value < values[row]);
-                of_value[place].ok_or_else(|| unnamed(column, data, &values[row].to_string(), levels))
+                of_value[place].ok_or_else(|| unnamed(table, column, &values[row].to_string(), levels))
             })?
         }
     };
@@ -140,7 +141,7 @@ pub fn codes(table: &Table, column: &str, levels: &[&str], needed: &[bool]) -> R
             let values = values(data);
             let near = nearest(levels[i], values.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            let known = format!("(it has {}){}", listed(&values), data.mixture());
+            let known = format!("(it has {}){}", listed(&values), table.mixture(index));
             Err(LevelError::at(i, format!("no row has the level `{}` of column `{column}`{hint} {known}", levels[i])))
         }
     }
@@ -182,13 +183,13 @@ fn levels_of(values: &[f64], names: &[&str], levels: &[Level<'_>]) -> Result<Vec
     Ok(out)
 }
 
-fn unnamed(column: &str, data: &Column, value: &str, levels: &[&str]) -> LevelError {
+fn unnamed(table: &Table, column: &str, value: &str, levels: &[&str]) -> LevelError {
     let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
     LevelError::general(format!(
         "column `{column}` has the value `{value}`, which has no share (shares are given for {}); give it one, or 0 to \
          leave its rows out{}",
         listed(&levels),
-        data.mixture()
+        table.index(column).map_or(String::new(), |index| table.mixture(index))
     ))
 }
 
@@ -290,7 +291,14 @@ mod tests {
         ["36", "20", "old"].iter().for_each(|word| mixed.push(word));
         let table = Table::new(vec![("age".into(), mixed.finish())]).unwrap();
         let message = codes(&table, "age", &["..30", "30.."], &[true; 2]).unwrap_err().message;
-        assert!(message.ends_with("it mixes numbers and words: row 2, counted from 0, has `old`"), "{message}");
-        assert!(table.number_column("age").unwrap_err().to_string().ends_with("has `old`"));
+        assert!(
+            message.ends_with(
+                "it mixes numbers and words: row 2, counted from 0, has `old` (1 of 3 values are no numbers)"
+            ),
+            "{message}"
+        );
+        assert!(
+            table.number_column("age").unwrap_err().to_string().ends_with("has `old` (1 of 3 values are no numbers)")
+        );
     }
 }

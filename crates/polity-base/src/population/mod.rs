@@ -6,8 +6,10 @@
 //! shares alone, and [`persona`] describes them in words.
 
 pub mod fit;
+pub mod groups;
 pub mod independent;
 pub mod level;
+pub mod names;
 pub mod persona;
 
 use crate::outline::Guesses;
@@ -18,10 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// One column of a table; all its cells have one type and none is missing.
+/// One column of a table; all its cells have one type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Finite numbers, one a row.
+    /// Numbers, one a row: finite, or NaN where the value is missing.
     Number(Vec<f64>),
     /// Words: `codes[row]` is an index into `words`, which stand in order of first appearance. See [`TextBuilder`].
     Text {
@@ -56,17 +58,13 @@ impl Column {
         }
     }
 
-    /// Describes a column of words of which some are numbers, for error messages: the first word that is not a number, and its row.
-    /// Empty for other columns.
-    pub fn mixture(&self) -> String {
-        let Column::Text { codes, words } = self else { return String::new() };
-        let is_number = |word: &String| word.trim().parse().is_ok_and(f64::is_finite);
-        let Some(other) = words.iter().position(|word| !is_number(word)) else { return String::new() };
-        match codes.iter().position(|code| *code as usize == other) {
-            Some(row) if words.iter().any(is_number) => {
-                format!("; it mixes numbers and words: row {row}, counted from 0, has `{}`", words[other])
-            }
-            _ => String::new(),
+    /// Returns whether all values are whole numbers, apart from missing ones.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self {
+            Column::Number(values) => values.iter().all(|v| v.is_nan() || v.fract() == 0.0 && v.abs() <= EXACT),
+            Column::Text { .. } => false,
         }
     }
 
@@ -75,7 +73,7 @@ impl Column {
         match self {
             Column::Number(values) => values
                 .iter()
-                .position(|v| !v.is_finite())
+                .position(|v| v.is_infinite())
                 .map(|row| format!("row {row} is {}, which is not a finite number", values[row])),
             Column::Text { codes, words } => {
                 if let Some(row) = codes.iter().position(|code| *code as usize >= words.len()) {
@@ -165,6 +163,17 @@ pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
+    lines: Lines,
+}
+
+/// The lines of a file that the rows of a table stand in. They are not part of the table's identity.
+#[derive(Clone, Debug, Default)]
+struct Lines(Option<Arc<[u32]>>);
+
+impl PartialEq for Lines {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Table {
@@ -201,7 +210,7 @@ impl Table {
             }
         }
         let (names, columns) = columns.into_iter().unzip();
-        Ok(Table { names, columns, rows })
+        Ok(Table { names, columns, rows, lines: Lines::default() })
     }
 
     /// The number of rows.
@@ -240,19 +249,101 @@ impl Table {
     /// As of [`Table::new`].
     pub fn with(&self, name: &str, column: Column) -> Result<Self, TableError> {
         let own = self.columns().map(|(name, column)| (name.to_owned(), column.clone()));
-        Table::new(own.chain([(name.to_owned(), column)]).collect())
+        let table = Table::new(own.chain([(name.to_owned(), column)]).collect())?;
+        Ok(Table { lines: self.lines.clone(), ..table })
     }
 
-    /// The column of numbers of that name.
+    /// The same table, read from a file whose `lines` its rows stand in, from 1.
+    #[must_use]
+    pub fn from_lines(self, lines: Vec<u32>) -> Self {
+        Table { lines: Lines(Some(lines.into())), ..self }
+    }
+
+    /// The same table, with the lines of another one whose rows are the same.
+    #[must_use]
+    pub fn with_lines_of(self, other: &Table) -> Self {
+        Table { lines: other.lines.clone(), ..self }
+    }
+
+    /// Says where a row stands, for messages: its line in the file, if there is one.
+    #[must_use]
+    pub fn place(&self, row: usize) -> String {
+        match self.lines.0.as_ref().and_then(|lines| lines.get(row)) {
+            Some(line) => format!("line {line}"),
+            None => format!("row {row}, counted from 0,"),
+        }
+    }
+
+    /// Returns these columns, or all, of the rows for which `keep` holds.
     ///
     /// # Errors
-    /// No such column, or one of words.
+    /// An unknown column, or no row left.
+    pub fn part(&self, columns: Option<&[String]>, keep: &[bool]) -> Result<Self, TableError> {
+        let kept = |index: usize| {
+            let column = match &self.columns[index] {
+                Column::Number(values) => Column::Number(of_kept(values, keep)),
+                Column::Text { codes, words } => {
+                    let mut builder = TextBuilder::default();
+                    of_kept(codes, keep).iter().for_each(|code| builder.push(&words[*code as usize]));
+                    builder.finish()
+                }
+            };
+            (self.names[index].clone(), column)
+        };
+        let columns = match columns {
+            None => (0..self.columns.len()).map(kept).collect(),
+            Some(names) => names.iter().map(|name| self.index(name).map(kept)).collect::<Result<Vec<_>, _>>()?,
+        };
+        let lines = self.lines.0.as_ref().map(|lines| of_kept(lines, keep).into());
+        Ok(Table { lines: Lines(lines), ..Table::new(columns)? })
+    }
+
+    /// Describes a column of words of which some are numbers, for error messages: how many words are not numbers, and the first of
+    /// them with its place. Empty for other columns.
+    #[must_use]
+    pub fn mixture(&self, index: usize) -> String {
+        let Some(Column::Text { codes, words }) = self.columns.get(index) else { return String::new() };
+        let number: Vec<bool> = words.iter().map(|word| word.trim().parse().is_ok_and(f64::is_finite)).collect();
+        let others = || codes.iter().enumerate().filter(|(_, code)| !number[**code as usize]);
+        match others().next() {
+            Some((row, code)) if number.contains(&true) => {
+                let (word, count) = (&words[*code as usize], others().count());
+                let hint = match word.split_once(',').map(|(whole, part)| format!("{whole}.{part}").parse::<f64>()) {
+                    Some(Ok(_)) => ", which looks like a decimal comma: write decimals with a point",
+                    _ => "",
+                };
+                format!(
+                    "; it mixes numbers and words: {} has `{word}`{hint} ({count} of {} values are no numbers)",
+                    self.place(row),
+                    self.rows
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The column of numbers of that name, with a number in every row.
+    ///
+    /// # Errors
+    /// No such column, one of words, or one with missing values.
     pub fn number_column(&self, name: &str) -> Result<NumberColumn, TableError> {
         let index = self.index(name)?;
         match &self.columns[index] {
-            Column::Number(_) => Ok(NumberColumn(index)),
+            Column::Number(values) => match values.iter().position(|value| value.is_nan()) {
+                None => Ok(NumberColumn(index)),
+                Some(row) => {
+                    let missing = values.iter().filter(|value| value.is_nan()).count();
+                    let message = format!(
+                        "{missing} of {} values are missing, the first in {}; fill them, or leave these rows out \
+                         (`missing: drop`)",
+                        self.rows,
+                        self.place(row).trim_end_matches(',')
+                    );
+                    Err(TableError::new(name, message))
+                }
+            },
             Column::Text { words, .. } => {
-                let mixture = self.columns[index].mixture();
+                let mixture = self.mixture(index);
                 Err(TableError::new(name, format!("holds words ({}), but numbers are needed{mixture}", listed(words))))
             }
         }
@@ -269,6 +360,16 @@ impl Table {
             Column::Number(_) => Err(TableError::new(name, "holds numbers, but words are needed")),
         }
     }
+}
+
+/// The values of the rows that are kept.
+fn of_kept<T: Copy>(values: &[T], keep: &[bool]) -> Vec<T> {
+    values.iter().zip(keep).filter(|(_, keep)| **keep).map(|(value, _)| *value).collect()
+}
+
+/// A number as a person reads it.
+fn shown_number(value: f64) -> String {
+    if value.is_nan() { "missing".into() } else { value.to_string() }
 }
 
 /// The first few of many names, for a message.
@@ -301,7 +402,7 @@ pub enum Rows {
 /// One value of an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// A finite number.
+    /// A finite number, or NaN if it is missing.
     Number(f64),
     /// A word.
     Text(&'a str),
@@ -310,7 +411,7 @@ pub enum Cell<'a> {
 impl fmt::Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cell::Number(value) => value.fmt(f),
+            Cell::Number(value) => f.write_str(&shown_number(*value)),
             Cell::Text(word) => word.fmt(f),
         }
     }
@@ -331,6 +432,17 @@ pub struct Share {
     pub obtained: f64,
 }
 
+/// How a data set became people.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Census {
+    /// Rows of the data set.
+    pub rows: u32,
+    /// Rows that were left out, by the column whose value is missing in them. A row may be counted for several.
+    pub missing: Vec<(String, u32)>,
+    /// Rows that could become agents.
+    pub eligible: u32,
+}
+
 /// The people of a society. Reading a value of an agent that does not exist, or with a handle of another table, is a bug and
 /// panics like any index out of range.
 #[derive(Clone, Debug, PartialEq)]
@@ -338,11 +450,12 @@ pub struct Population {
     table: Arc<Table>,
     rows: Rows,
     shares: Arc<[Share]>,
+    census: Option<Arc<Census>>,
 }
 
 impl Population {
     fn new(table: Arc<Table>, rows: Rows) -> Self {
-        Population { table, rows, shares: Arc::default() }
+        Population { table, rows, shares: Arc::default(), census: None }
     }
 
     /// `n` agents without attributes.
@@ -407,14 +520,26 @@ impl Population {
     /// # Errors
     /// A row that the table does not have.
     pub fn with_table(self, table: Arc<Table>) -> Result<Self, TableError> {
-        let shares = self.shares;
-        Ok(Population { shares, ..Population::from_rows(table, self.rows)? })
+        let (shares, census) = (self.shares, self.census);
+        Ok(Population { shares, census, ..Population::from_rows(table, self.rows)? })
     }
 
     /// The same people, with the shares that were asked for.
     #[must_use]
     pub fn with_shares(self, shares: Vec<Share>) -> Self {
         Population { shares: shares.into(), ..self }
+    }
+
+    /// The same people, with a record of how a data set became them.
+    #[must_use]
+    pub fn with_census(self, census: Census) -> Self {
+        Population { census: Some(census.into()), ..self }
+    }
+
+    /// How a data set became these people; `None` if there was no data set.
+    #[must_use]
+    pub fn census(&self) -> Option<&Census> {
+        self.census.as_deref()
     }
 
     /// The shares asked for and obtained when the population was made; empty when none were asked for.
@@ -545,6 +670,39 @@ impl Population {
         self.table.columns[column].cell(self.row(agent) as usize)
     }
 
+    /// Puts the agents of each class together, those of class 0 first, and keeps their order within a class. Returns the number of
+    /// agents of each of the `classes` too. `class`: the class of each row. People that are grouped stay in their order; who an agent
+    /// is is a guess then anyway.
+    #[must_use]
+    pub fn arranged(self, class: &[u32], classes: usize) -> (Self, Vec<u32>) {
+        let mut sizes = vec![0u32; classes];
+        if matches!(self.rows, Rows::Grouped { .. }) {
+            for (class, count) in class.iter().zip(self.counts()) {
+                sizes[*class as usize] += count;
+            }
+            return (self, sizes);
+        }
+        let of_agent = |agent: u32| class[self.row(agent) as usize];
+        let mut agents: Vec<u32> = (0..self.len()).collect();
+        agents.iter().for_each(|agent| sizes[of_agent(*agent) as usize] += 1);
+        if agents.is_sorted_by_key(|agent| of_agent(*agent)) {
+            return (self, sizes);
+        }
+        agents.sort_by_key(|agent| of_agent(*agent));
+        let rows = Rows::Index(agents.into_iter().map(|agent| self.row(agent)).collect());
+        (Population { rows, ..self }, sizes)
+    }
+
+    /// The same people in another order: agent `i` is who `order[i]` was. People that are grouped stay in their order.
+    #[must_use]
+    pub fn reordered(self, order: &[u32]) -> Self {
+        if matches!(self.rows, Rows::Grouped { .. }) || order.is_sorted() {
+            return self;
+        }
+        let rows = Rows::Index(order.iter().map(|agent| self.row(*agent)).collect());
+        Population { rows, ..self }
+    }
+
     /// Adds a newborn with its parent's row; returns the newborn's id.
     pub fn push_like(&mut self, parent: u32) -> u32 {
         let (id, row) = (self.len(), self.row(parent));
@@ -665,7 +823,7 @@ mod tests {
                 "column `a`: the name is used twice; rename one of the two",
             ),
             (vec![("a", number(&[1.0])), ("b", number(&[1.0, 2.0]))], "column `b`: 2 rows, but column `a` has 1"),
-            (vec![("a", number(&[1.0, f64::NAN]))], "column `a`: row 1 is NaN, which is not a finite number"),
+            (vec![("a", number(&[1.0, f64::INFINITY]))], "column `a`: row 1 is inf, which is not a finite number"),
             (
                 vec![("a", Column::Text { codes: vec![1], words: vec!["x".into()] })],
                 "column `a`: row 0 has code 1, but there are 1 words",
@@ -679,6 +837,31 @@ mod tests {
             let columns = columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
             assert_eq!(Table::new(columns).unwrap_err().to_string(), message);
         }
+    }
+
+    #[test]
+    fn missing_numbers_are_counted_where_they_are_needed() {
+        let table = Table::new(vec![("age".into(), Column::Number(vec![30.0, f64::NAN, f64::NAN]))]).unwrap();
+        let message = |table: &Table| table.number_column("age").unwrap_err().to_string();
+        let expected = "column `age`: 2 of 3 values are missing, the first in row 1, counted from 0; fill them, or leave these rows out \
+                        (`missing: drop`)";
+        assert_eq!(message(&table), expected);
+        let table = table.from_lines(vec![2, 4, 5]);
+        assert!(message(&table).contains("the first in line 4; fill them"));
+        let part = table.part(Some(&["age".into()]), &[true, false, false]).unwrap();
+        assert_eq!((part.rows(), part.place(0), part.number_column("age").is_ok()), (1, "line 2".into(), true));
+        assert!(table.part(None, &[false; 3]).is_err() && table.part(Some(&["aeg".into()]), &[true; 3]).is_err());
+    }
+
+    #[test]
+    fn classes_stand_together_in_their_old_order() {
+        let table = Arc::new(Table::new(vec![("x".into(), Column::Number(vec![0.0, 1.0, 2.0]))]).unwrap());
+        let rows = |people: &Population| (0..people.len()).map(|agent| people.row(agent)).collect::<Vec<_>>();
+        let people = Population::from_rows(table.clone(), Rows::Index(vec![2, 0, 1, 0, 2])).unwrap();
+        let (arranged, sizes) = people.arranged(&[1, 0, 1], 2);
+        assert_eq!((rows(&arranged), sizes), (vec![1, 2, 0, 0, 2], vec![1, 4]));
+        let outline = Population::grouped(table, &[3, 1, 1], &Guesses::default());
+        assert_eq!(outline.arranged(&[1, 0, 1], 2).1, [1, 4]);
     }
 
     #[test]

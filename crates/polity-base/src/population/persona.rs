@@ -98,6 +98,7 @@ impl Template {
 pub fn shown(value: Cell<'_>) -> String {
     match value {
         Cell::Text(word) => word.to_owned(),
+        Cell::Number(number) if number.is_nan() => "unknown".into(),
         Cell::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => format!("{:.0}", number + 0.0),
         Cell::Number(number) if (1e-3..1e15).contains(&number.abs()) => {
             // Three digits, or two after the point.

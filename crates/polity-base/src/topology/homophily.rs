@@ -4,6 +4,7 @@
 use super::stochastic_block::blocks_by;
 use super::{Plan, StochasticBlock, TopologyError, affordable, within};
 use crate::population::Population;
+use crate::population::groups::By;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -14,8 +15,8 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Homophily {
-    /// A column of the population; each of its values is a group.
-    pub by: String,
+    /// A column of the population, each of whose values is a group; or a list of columns, with a group for each combination.
+    pub by: By,
     /// The mean number of ties of an agent.
     pub mean_degree: f64,
     /// The share of ties between two agents of one group, 0 to 1.

@@ -2,8 +2,9 @@
 
 use super::skips::{rectangle, triangle};
 use super::{Csr, Plan, TopologyError, affordable, within};
+use crate::population::Population;
 use crate::population::fit::apportion;
-use crate::population::{Column, Population};
+use crate::population::groups::{By, Groups};
 use crate::rng::{Draws, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,10 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StochasticBlock {
-    /// A column of the population; each of its values is a block (numbers ascending, words in order of first appearance in
-    /// the table).
+    /// A column of the population, or a list of columns; each of their values is a block (numbers ascending, words in order of first
+    /// appearance in the table).
     #[serde(default)]
-    pub by: Option<String>,
+    pub by: Option<By>,
     /// The sizes of the blocks; the first block takes the first agents, and so on.
     #[serde(default)]
     pub sizes: Option<Vec<u32>>,
@@ -200,36 +201,16 @@ fn few(key: &str, blocks: usize) -> Result<(), TopologyError> {
 }
 
 /// Blocks of agents with the same value in a column.
-pub(super) fn blocks_by(by: &str, n: u32, population: &Population) -> Result<Blocks, TopologyError> {
+pub(super) fn blocks_by(by: &By, n: u32, population: &Population) -> Result<Blocks, TopologyError> {
     if population.len() != n {
         return Err(TopologyError::at(
             "by",
             format!("the population has {} agents, but the topology has {n}", population.len()),
         ));
     }
-    let table = population.table();
-    let index = table.index(by).map_err(|error| TopologyError::at("by", error.to_string()))?;
-    let (of_row, blocks): (Vec<u32>, usize) = match table.columns().nth(index) {
-        Some((_, Column::Text { codes, words })) => {
-            // A single bad cell makes words of numbers, and each number a block of its own.
-            let mixture = table.columns().nth(index).map_or(String::new(), |(_, column)| column.mixture());
-            if let Some(mixture) = mixture.strip_prefix("; ") {
-                let message = format!("column `{by}`: {mixture}; correct it, or write words in all rows");
-                return Err(TopologyError::at("by", message));
-            }
-            (codes.clone(), words.len())
-        }
-        Some((_, Column::Number(values))) => {
-            // Adding zero makes -0 and 0 one value.
-            let mut distinct: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
-            distinct.sort_unstable_by(f64::total_cmp);
-            distinct.dedup();
-            let block = |value: &f64| distinct.partition_point(|other| other < value) as u32;
-            (values.iter().map(block).collect(), distinct.len())
-        }
-        None => (Vec::new(), 0),
-    };
-    let mut sizes = vec![0; blocks];
+    let Groups { of_row, labels } =
+        population.table().groups(by).map_err(|error| TopologyError::at("by", error.to_string()))?;
+    let mut sizes = vec![0; labels.len()];
     of_row.iter().zip(population.counts()).for_each(|(block, count)| sizes[*block as usize] += count);
     few("by", sizes.iter().filter(|size| **size > 0).count().max(1)).map_err(|error| TopologyError {
         message: format!("column `{by}`: {}; group its values first", error.message),
@@ -276,7 +257,7 @@ fn check_matrix(matrix: &[Vec<f64>], blocks: usize) -> Result<(), TopologyError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::population::{Table, TextBuilder};
+    use crate::population::{Column, Table, TextBuilder};
     use std::sync::Arc;
 
     fn by_shares(shares: &[f64], within: f64, between: f64) -> StochasticBlock {
@@ -463,7 +444,7 @@ mod tests {
         let mixed = Population::from_table(Arc::new(Table::new(vec![("age".into(), ages.finish())]).unwrap()));
         assert_eq!(
             by("age").plan(3, &mixed, 0, f64::INFINITY).and_then(Plan::csr).unwrap_err().to_string(),
-            "by: column `age`: it mixes numbers and words: row 2, counted from 0, has `old`; correct it, or write words in all rows"
+            "by: column `age`: it mixes numbers and words: row 2, counted from 0, has `old` (1 of 3 values are no numbers); correct it, or write words in all rows"
         );
     }
 }

@@ -1,8 +1,7 @@
 //! Groups of flags that several commands share.
 
 use super::Equal;
-use crate::numbers::{decimal, positive, seed, whole};
-use clap::builder::TypedValueParser;
+use crate::numbers::{address, connections, decimal, few, port, positive, seed, whole};
 use clap::{Args as ClapArgs, ValueEnum};
 use polity_driver::source::Schedule;
 use polity_kernel::scenario::Span;
@@ -11,11 +10,6 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Parse a number of threads or shards. More than the number of cores is no faster, and each shard holds its own world.
-fn few() -> impl TypedValueParser<Value = NonZeroUsize> {
-    clap::value_parser!(u16).range(1..=1024).try_map(|n| NonZeroUsize::try_from(usize::from(n)))
-}
-
 /// Flags shared by run, resume, replay and fork.
 #[derive(Debug, ClapArgs)]
 pub struct Common {
@@ -23,17 +17,17 @@ pub struct Common {
     #[arg(long)]
     pub json: bool,
     /// Number of threads (default: all cores). Does not affect results.
-    #[arg(long, env = "POLITY_THREADS", value_parser = few())]
+    #[arg(long, env = "POLITY_THREADS", value_parser = few, allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
     /// Number of shards of a society. Does not affect results.
-    #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = few())]
+    #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = few, allow_negative_numbers = true)]
     pub shards: NonZeroUsize,
     /// Memory limit in MB for a run, or for all runs of a sweep together (default: free memory; half of it for a sweep). A run whose
     /// estimate is larger does not start. Does not affect results.
     #[arg(long, value_name = "MB", env = "POLITY_MEMORY", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub memory: Option<u64>,
     /// Maximum number of model calls in flight.
-    #[arg(long, env = "POLITY_MAX_CONNECTIONS", default_value = "100")]
+    #[arg(long, env = "POLITY_MAX_CONNECTIONS", default_value = "100", value_parser = connections, allow_negative_numbers = true)]
     pub max_connections: NonZeroUsize,
     /// Do not write report.html.
     #[arg(long, env = "POLITY_NO_REPORT", value_parser = clap::builder::BoolishValueParser::new())]
@@ -192,10 +186,10 @@ pub struct Listening {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Serving {
     /// Port; 0 chooses a free one.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value = "0", value_parser = port, allow_negative_numbers = true)]
     pub port: u16,
     /// Address of this machine to listen at. One that other machines can reach needs --token.
-    #[arg(long, default_value = "127.0.0.1")]
+    #[arg(long, default_value = "127.0.0.1", value_parser = address)]
     pub host: IpAddr,
     /// Token that requests must carry: at least 16 characters. It is part of the printed URL.
     #[arg(long, env = "POLITY_TOKEN", hide_env_values = true)]
@@ -212,7 +206,7 @@ pub struct Served {
     #[arg(long, env = "POLITY_OUT")]
     pub out: Option<PathBuf>,
     /// Maximum number of requests that are answered at the same time; others wait.
-    #[arg(long, value_name = "N", default_value = "8", value_parser = few())]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = few, allow_negative_numbers = true)]
     pub jobs: NonZeroUsize,
 }
 

@@ -1,9 +1,10 @@
 //! The paragraph for a paper's methods section.
 
+use crate::sources::sources;
 use polity_arena::report::short;
 use polity_driver::control::Recorded;
 use polity_driver::run::Manifest;
-use polity_kernel::registry::Registry;
+use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::world::Activation;
 use serde_json::Value;
 
@@ -102,7 +103,19 @@ fn population(scenario: &Value) -> String {
     out
 }
 
-/// What was changed on the way: by the scenario, by a fork, by a person.
+/// What the scenario changes on the way.
+fn changes(scenario: &Value) -> String {
+    let mut out = String::new();
+    for change in list(scenario, "changes") {
+        let Some(set) = change.get("set").and_then(Value::as_object).filter(|set| !set.is_empty()) else { continue };
+        let at = change.get("at").map_or(String::new(), words);
+        let set: Vec<String> = set.iter().map(|(path, value)| format!("{path} was {}", words(value))).collect();
+        out.push_str(&format!("From round {at} on, {}. ", set.join(" and ")));
+    }
+    out
+}
+
+/// Where the run came from, and what a person ordered.
 fn interventions(manifest: &Manifest, orders: &[Recorded]) -> String {
     let mut out = String::new();
     if let Some(origin) = &manifest.forked_from {
@@ -110,12 +123,6 @@ fn interventions(manifest: &Manifest, orders: &[Recorded]) -> String {
             "The run was forked from the run “{}” at round {}: up to then both are the same. ",
             origin.run, origin.at
         ));
-    }
-    for change in list(&manifest.scenario, "changes") {
-        let Some(set) = change.get("set").and_then(Value::as_object).filter(|set| !set.is_empty()) else { continue };
-        let at = change.get("at").map_or(String::new(), words);
-        let set: Vec<String> = set.iter().map(|(path, value)| format!("{path} was {}", words(value))).collect();
-        out.push_str(&format!("From round {at} on, {}. ", set.join(" and ")));
     }
     if !orders.is_empty() {
         let given: Vec<String> =
@@ -126,10 +133,10 @@ fn interventions(manifest: &Manifest, orders: &[Recorded]) -> String {
 }
 
 /// The sentences on a society.
-fn society(manifest: &Manifest, world: &Value, rounds: usize, agents: f64, registry: &Registry) -> String {
-    let scenario = &manifest.scenario;
+fn society(scenario: &Value, world: &Value, agents: f64, registry: &Registry) -> String {
     let name = kind(world);
     let about = registry.worlds().into_iter().find(|card| card.name == name).map_or("", |card| card.summary);
+    let rounds = scenario.get("rounds").and_then(Value::as_u64).unwrap_or(0);
     let mut out = format!(
         "We simulated {agents} agents over {rounds} rounds in the world “{name}” ({about}) {}. ",
         parameters(world)
@@ -139,15 +146,74 @@ fn society(manifest: &Manifest, world: &Value, rounds: usize, agents: f64, regis
         out.push_str(&format!("The topology was “{}” {}. ", kind(topology), parameters(topology)));
     }
     out.push_str(&population(scenario));
-    out.push_str(match manifest.activation {
-        None | Some(Activation::Simultaneous) => "All agents acted simultaneously in each round. ",
-        Some(Activation::RandomOrder) => {
-            "Agents acted one after the other, in an order drawn anew each round, and each acted on what those before \
-             it had done. "
-        }
-        Some(Activation::EventTime) => "Agents acted when something happened to them (event time). ",
-    });
     out
+}
+
+/// The sentence on a team.
+fn team(scenario: &Value, method: &Value) -> String {
+    let members = scenario.get("agents").and_then(Value::as_u64);
+    let members = members.or_else(|| Some(scenario.get("team")?.as_array()?.len() as u64));
+    let size = match members {
+        Some(1) => "a team of one member".to_owned(),
+        Some(n) => format!("a team of {n} members"),
+        None => "a team".to_owned(),
+    };
+    format!("On every item {size} used the method “{}” {}. ", kind(method), parameters(method))
+}
+
+/// Which models answered, and with what settings.
+fn models(scenario: &Value, models: &[String], simulated: bool) -> String {
+    let named = match models {
+        [] => return String::new(),
+        [model] => format!("Questions went to the model {model}"),
+        [others @ .., last] => format!("Questions went to the models {} and {last}", others.join(", ")),
+    };
+    let settings = scenario.get("settings").filter(|settings| settings.as_object().is_some_and(|map| !map.is_empty()));
+    let settings =
+        settings.map_or(", with its provider's default settings".into(), |settings| format!(" ({})", words(settings)));
+    let simulated = match simulated {
+        true => "Answers came from simulated models with declared skills, not from language models. ",
+        false => "",
+    };
+    format!("{named}{settings}. {simulated}")
+}
+
+/// What was done in a run: the society or the team, what changed, and who answered.
+pub fn of_each(scenario: &Value, asked: &[String], simulated: bool, agents: f64, registry: &Registry) -> String {
+    let mut out = match (scenario.get("world"), scenario.get("method")) {
+        (Some(world), _) => society(scenario, world, agents, registry),
+        (None, Some(method)) => team(scenario, method),
+        (None, None) => String::new(),
+    };
+    out.push_str(&changes(scenario));
+    out.push_str(&models(scenario, asked, simulated));
+    out
+}
+
+/// A paragraph that cites the sources of the leaves in use; empty if none names any.
+pub fn sources_of(scenario: &Value, registry: &Registry) -> String {
+    let mut cited: Vec<String> = Vec::new();
+    let mut cite = |card: Option<&LeafInfo>| {
+        let Some(card) = card else { return };
+        let sources = sources(card);
+        let entry = format!("{}: {}", card.name, sources.join("; "));
+        if !sources.is_empty() && !cited.contains(&entry) {
+            cited.push(entry);
+        }
+    };
+    let find = |cards: Vec<&'_ LeafInfo>, node: &Value| cards.iter().position(|card| card.name == kind(node));
+    let worlds = registry.worlds();
+    cite(scenario.get("world").and_then(|world| find(worlds.clone(), world)).map(|at| worlds[at]));
+    let (policies, methods) = (registry.policies(), registry.methods());
+    for policy in list(scenario, "cohorts").filter_map(|cohort| cohort.get("policy")) {
+        cite(find(policies.clone(), policy).map(|at| policies[at]));
+        cite(policy.get("method").and_then(|method| find(methods.clone(), method)).map(|at| methods[at]));
+    }
+    cite(scenario.get("method").and_then(|method| find(methods.clone(), method)).map(|at| methods[at]));
+    match cited.is_empty() {
+        true => String::new(),
+        false => format!("\n\nSources. {}.", cited.join(". ").trim_end_matches('.')),
+    }
 }
 
 /// The paragraph.
@@ -159,34 +225,28 @@ pub fn methods(
     registry: &Registry,
 ) -> String {
     let scenario = &manifest.scenario;
-    let mut out = String::new();
-    if let Some(world) = scenario.get("world") {
-        out.push_str(&society(manifest, world, rounds, agents.unwrap_or(0.0), registry));
-    } else if let Some(method) = scenario.get("method") {
-        let members = scenario.get("agents").and_then(Value::as_u64);
-        let size = match members {
-            Some(1) => "a team of one member".to_owned(),
-            Some(n) => format!("a team of {n} members"),
-            None => "a team".to_owned(),
-        };
-        let models = match manifest.models.as_slice() {
-            [model] => format!("the model {model}"),
-            models => format!("the models {}", models.join(", ")),
-        };
-        out.push_str(&format!(
-            "On every item {size} used the method “{}” {} and {models}. ",
-            kind(method),
-            parameters(method)
-        ));
+    let mut out = of_each(scenario, &manifest.models, manifest.simulated, agents.unwrap_or(0.0), registry);
+    if scenario.get("world").is_some() {
+        out.push_str(match manifest.activation {
+            None | Some(Activation::Simultaneous) => "All agents acted simultaneously in each round. ",
+            Some(Activation::RandomOrder) => {
+                "Agents acted one after the other, in an order drawn anew each round, and each acted on what those before \
+                 it had done. "
+            }
+            Some(Activation::EventTime) => "Agents acted when something happened to them (event time). ",
+        });
+        let planned = scenario.get("rounds").and_then(Value::as_u64);
+        if planned.is_some_and(|planned| planned != rounds as u64) {
+            out.push_str(&format!("The run has {rounds} complete rounds. "));
+        }
     }
     out.push_str(&interventions(manifest, orders));
-    if manifest.simulated {
-        out.push_str("Answers came from simulated models with declared skills, not from language models. ");
-    }
     out.push_str(&format!(
         "Random numbers are counter-based (Philox2x64-10, seed {}); the run is identified by its digest and can be recomputed \
-         exactly with polity {}.",
-        manifest.seed, manifest.build.version
+         exactly with polity {}.{}",
+        manifest.seed,
+        manifest.build.version,
+        sources_of(scenario, registry)
     ));
     out
 }
@@ -220,6 +280,19 @@ mod tests {
         for words in ["One agent (few) followed", "70 % of the agents (most) followed", "The other agents followed"] {
             assert!(two.contains(words), "{two}");
         }
+    }
+
+    #[test]
+    fn models_have_their_settings_and_leaves_their_sources() {
+        let scenario = json!({"settings": {"temperature": 0.7, "max_tokens": 300}});
+        let two = ["a/b".to_owned(), "c/d".to_owned()];
+        assert_eq!(
+            models(&scenario, &two, false),
+            "Questions went to the models a/b and c/d (temperature 0.7, max_tokens 300). "
+        );
+        assert!(models(&json!({}), &two[..1], true).contains("default settings. Answers came from simulated models"));
+        assert_eq!(models(&scenario, &[], true), "");
+        assert_eq!(sources_of(&json!({"world": "nowhere", "cohorts": []}), &Registry::new()), "");
     }
 
     #[test]

@@ -4,21 +4,21 @@ mod capacity;
 mod chain;
 mod curves;
 mod finding;
-mod methods;
+pub(crate) mod methods;
 mod parent;
 mod pictures;
 
-use super::failure::{Exit, Failure};
+use super::failure::Failure;
 use super::output::note;
-use super::{asked, evidence};
+use super::{asked, evidence, save_report};
 use comfy_table::{ContentArrangement, Table, presets};
-use polity_arena::report::{DataTable, Report, Section, automatic_edges, render};
+use polity_arena::report::{DataTable, Report, Section, automatic_edges};
 use polity_driver::chain::Record;
 use polity_driver::control::Recorded;
 use polity_driver::results::Run;
 use polity_driver::run::{Manifest, RunStatus, Summary};
 use polity_kernel::registry::Registry;
-use polity_store::disk::{Disk, RealDisk, write_atomically};
+use polity_store::disk::{Disk, RealDisk};
 use polity_store::tables::{ColumnData, Reader, TableError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -163,14 +163,15 @@ pub fn replayed(summary: &Summary) {
     }
 }
 
-/// Writes `report.html` from the tables and the manifest. `lines`: the run's [`metrics`].
-pub fn write_report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<PathBuf, Failure> {
+/// The report of a run, from the tables and the manifest. `lines`: the run's [`metrics`].
+pub fn report_of(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<Report, Failure> {
     let method = method_sections(disk, run, registry)?;
-    let page = render(&report(disk, run, lines, registry, method)?);
-    let path = run.folder.join("report.html");
-    write_atomically(disk, &path, page.as_bytes())
-        .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
-    Ok(path)
+    Ok(report(disk, run, lines, registry, method)?)
+}
+
+/// Writes `report.html` of a run, and returns its path. `lines`: the run's [`metrics`].
+pub fn write_report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<PathBuf, Failure> {
+    save_report(disk, &run.folder, &report_of(disk, run, lines, registry)?)
 }
 
 /// The sections on the method of an evaluation, derived from its record: its chain, and the capacity of the team's components.

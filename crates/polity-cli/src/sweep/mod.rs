@@ -2,25 +2,30 @@
 
 mod columns;
 mod expected;
+mod interactions;
 mod reliability;
 mod report;
+mod search;
+mod sensitivity;
 
-pub use report::write_report;
+pub use report::report_of;
 
 use super::args::{Answering, Common, SweepLimits};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure, Source, failure, is_full};
 use super::output::{self, note, print_line};
+use super::save_report;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
-use polity_driver::run::{Prepared, RunStatus};
-use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
+use polity_driver::run::{Engine, Prepared, RunStatus};
+use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
-use polity_stats::FEW;
+use polity_kernel::scenario::Design;
+use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
-use polity_store::disk::Disk;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,10 +47,13 @@ pub(super) struct RunsBar {
     told: Instant,
     /// Runs already done at this process's first report.
     before: Option<usize>,
+    /// The sweep's folder.
+    folder: String,
 }
 
 impl RunsBar {
-    pub(super) fn new() -> Self {
+    /// `folder`: that of the runs, for lines that programs read.
+    pub(super) fn new(folder: &Path) -> Self {
         let bar = ProgressBar::new(0);
         if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -54,7 +62,7 @@ impl RunsBar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos} of {len} runs  {elapsed}, {eta} left") {
             bar.set_style(style);
         }
-        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None }
+        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None, folder: folder.display().to_string() }
     }
 
     /// Removes it from the terminal.
@@ -68,12 +76,12 @@ impl WatchSweep for RunsBar {
         self.bar.set_length(runs as u64);
         self.bar.set_position(done as u64);
         let before = *self.before.get_or_insert(done.saturating_sub(1));
-        if self.bar.is_hidden() && self.told.elapsed() >= output::BETWEEN_LINES && done < runs {
+        if self.bar.is_hidden() && self.told.elapsed() >= output::between_lines() && done < runs {
             self.told = Instant::now();
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
             let left = (runs - done) as f64 * each;
-            let numbers = serde_json::json!({ "done": done, "runs": runs, "seconds_left": left });
-            output::progress(&format!("{done} of {runs} runs done, about {left:.0} s left"), &numbers);
+            let numbers = serde_json::json!({ "sweep": self.folder, "done": done, "runs": runs, "eta_s": left });
+            output::progress(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
         }
     }
 }
@@ -96,10 +104,10 @@ pub fn sweep(
                 new_folder(disk, &name, seed_of(&prepared.tree))?
             }
         };
-        let mut bar = RunsBar::new();
+        let mut bar = RunsBar::new(&out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
-        finish(begun, &out, common, disk, Some(source))
+        finish(begun, &out, common, engine, Some(source))
     })
 }
 
@@ -112,10 +120,10 @@ pub fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
-        let mut bar = RunsBar::new();
+        let mut bar = RunsBar::new(dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
-        finish(resumed, dir, common, engine.disk.as_ref(), None)
+        finish(resumed, dir, common, engine, None)
     })
 }
 
@@ -124,9 +132,10 @@ fn finish(
     result: Result<SweepSummary, DriveError>,
     dir: &Path,
     common: &Common,
-    disk: &dyn Disk,
+    engine: &Engine<'_>,
     source: Option<&Source>,
 ) -> Result<Exit, Failure> {
+    let disk = engine.disk.as_ref();
     let summary = result.map_err(|error| {
         let mut failure = failure(&error, source);
         let how = format!("polity resume {}", dir.display());
@@ -137,8 +146,14 @@ fn finish(
     })?;
     let stopped = summary.status == RunStatus::Stopped;
     if !stopped {
-        show(&summary);
         let design = SweepManifest::of(disk, dir)?.design;
+        show(&summary, &design);
+        if let Some(fraction) = &design.fraction {
+            note(&format!("design: {}", fraction.words()));
+            let factors = design.factors.iter().map(|factor| factor.name.as_str());
+            fraction.groups(&factors.collect::<Vec<_>>()).iter().for_each(|group| note(&format!("aliased: {group}")));
+        }
+        summary.stopping.iter().for_each(|stopping| note(&stopped_by(stopping)));
         let judged = expected::judged(&design, &|of| expected::in_summary(&summary, of));
         judged.iter().for_each(|one| note(&one.line()));
     }
@@ -150,7 +165,8 @@ fn finish(
     if stopped {
         note(&format!("continue with: polity resume {}", summary.sweep));
     } else if !common.no_report {
-        note(&format!("report {}", write_report(disk, dir)?.display()));
+        let report = report_of(disk, dir, engine.registry)?;
+        note(&format!("report {}", save_report(disk, dir, &report)?.display()));
     }
     if common.json {
         print_line(&output::json(&summary));
@@ -158,12 +174,26 @@ fn finish(
     Ok(if stopped { Exit::Stopped } else { Exit::Done })
 }
 
+/// How the rule that adds seeds ended, in words.
+fn stopped_by(Stopping { metric, halfwidth, widest, narrow, seeds }: &Stopping) -> String {
+    let widest = widest.map_or("an interval is missing".into(), |widest| format!("the widest has {widest:.4}"));
+    match narrow {
+        true => format!(
+            "seeds: {seeds} for each arm, because then every interval of {metric} had a half-width of {halfwidth} or less ({widest}); \
+             intervals at such a stop are slightly too narrow"
+        ),
+        false => format!(
+            "seeds: {seeds} for each arm, the maximum; not every interval of {metric} has a half-width of {halfwidth} or less ({widest})"
+        ),
+    }
+}
+
 fn shown(value: Option<f64>) -> String {
     value.map_or("-".into(), |x| format!("{x:.4}"))
 }
 
 /// The tables on the terminal.
-fn show(summary: &SweepSummary) {
+fn show(summary: &SweepSummary, design: &Design) {
     let print = |header: &[&str], rows: Vec<Vec<String>>, file: &str| {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -175,17 +205,39 @@ fn show(summary: &SweepSummary) {
             note(&format!(" ... {} more rows in {file}", all - MOST_ROWS));
         }
     };
-    let arms = summary.arms.iter().map(|row| {
-        let n = row.n.to_string();
-        vec![row.arm.clone(), row.metric.clone(), shown(row.mean), shown(row.low), shown(row.high), n]
-    });
-    print(&["arm", "metric", "mean", "low", "high", "n"], arms.collect(), "summary.csv");
+    if summary.simulated {
+        note("simulated models: these numbers are no evidence about any real model");
+    }
+    if let Some(found) = &summary.search {
+        let rows = search::rows(design, found).into_iter().map(Vec::from).collect();
+        let kind = if found.posterior.is_empty() { "best" } else { "posterior mean" };
+        print(&["factor", kind, "low", "high"], rows, "search.csv");
+        note(&search::line(found));
+    } else if summary.sensitivity.is_empty() {
+        let arms = summary.arms.iter().map(|row| {
+            let n = row.n.to_string();
+            vec![row.arm.clone(), row.metric.clone(), shown(row.mean), shown(row.low), shown(row.high), n]
+        });
+        print(&["arm", "metric", "mean", "low", "high", "n"], arms.collect(), "summary.csv");
+    } else {
+        let rows = summary.sensitivity.iter().map(|row| {
+            let at = row.at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+            let factor = format!("{}{at}", row.factor);
+            vec![factor, row.metric.clone(), row.index.into(), shown(row.value), shown(row.low), shown(row.high)]
+        });
+        print(&["factor", "metric", "index", "value", "low", "high"], rows.collect(), "sensitivity.csv");
+    }
     // The arms against the baseline are in the tables; main effects, if any, are more informative.
     let main: Vec<&ContrastRow> = summary.contrasts.iter().filter(|row| row.factor.is_some()).collect();
     let rows = if main.is_empty() { summary.contrasts.iter().collect() } else { main };
     let rows: Vec<Vec<String>> = rows.into_iter().map(contrast).collect();
     if !rows.is_empty() {
-        print(&["contrast", "metric", "difference", "low", "high", "verdict"], rows, "contrasts.csv");
+        print(&["contrast", "metric", "difference", "low", "high", "verdict (Holm)"], rows, "contrasts.csv");
+    }
+    for (name, of_all) in same(&summary.contrasts) {
+        if of_all {
+            note(&format!("{name}: they {}", columns::cannot_differ(summary.simulated)));
+        }
     }
     if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0).min()
         && n < FEW
@@ -209,10 +261,25 @@ fn show(summary: &SweepSummary) {
     }
 }
 
+/// What is subtracted from what.
+fn difference(row: &ContrastRow) -> String {
+    let with = row.with_factor.as_deref().zip(row.with_level.as_deref()).zip(row.with_reference.as_deref());
+    let with = with.map(|((factor, level), reference)| [factor, level, reference]);
+    columns::words(row.factor.as_deref(), &row.level, &row.reference, with)
+}
+
+/// Each pair that is compared, and whether it is the same in all metrics.
+fn same(contrasts: &[ContrastRow]) -> BTreeMap<String, bool> {
+    let mut all: BTreeMap<String, bool> = BTreeMap::new();
+    for row in contrasts {
+        *all.entry(difference(row)).or_insert(true) &= row.verdict == Verdict::Same;
+    }
+    all
+}
+
 fn contrast(row: &ContrastRow) -> Vec<String> {
-    let factor = row.factor.as_ref().map_or(String::new(), |factor| format!("{factor}: "));
     vec![
-        format!("{factor}{} minus {}", row.level, row.reference),
+        difference(row),
         row.metric.clone(),
         shown(row.difference),
         shown(row.low),

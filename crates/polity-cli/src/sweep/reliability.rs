@@ -5,7 +5,7 @@ use super::columns::{Columns, Contrast, numbers, texts};
 use polity_arena::report::{DataTable, Section, measured};
 use polity_driver::results;
 use polity_driver::sweep::SweepManifest;
-use polity_kernel::scenario::Design;
+use polity_kernel::scenario::{Arm, Design};
 use polity_stats::replicates::{POWER, deviation, seeds_needed};
 use polity_stats::{FEW, mean};
 use polity_store::disk::Disk;
@@ -20,7 +20,7 @@ const MOST_OPENED: usize = 2_000;
 /// What the runs of a sweep tell, by arm and seed in the order of the design.
 pub(super) struct Evidence {
     /// By metric: the values; missing where a run has none.
-    values: BTreeMap<String, Vec<Vec<Option<f64>>>>,
+    pub(super) values: BTreeMap<String, Vec<Vec<Option<f64>>>>,
     digests: Vec<Vec<String>>,
     /// Questions to models, and those that ended in their default or without an answer, by arm.
     questions: Option<Vec<(f64, f64)>>,
@@ -61,7 +61,7 @@ impl Evidence {
 
 /// Counts the questions of all runs, by arm; `None` if a run cannot be read any more.
 fn questions(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Vec<(f64, f64)>> {
-    let of_arm = |(entry, arm): (&polity_driver::sweep::ArmEntry, &polity_kernel::scenario::Arm)| {
+    let of_arm = |(entry, arm): (&polity_driver::sweep::ArmEntry, &Arm)| {
         let (mut asked, mut unanswered) = (0.0, 0.0);
         for seed in &arm.seeds {
             let folder = dir.join("runs").join(&entry.folder).join(seed.to_string());
@@ -80,19 +80,36 @@ fn questions(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Ve
     manifest.arms.iter().zip(&manifest.design.arms).map(of_arm).collect()
 }
 
-/// The arms that a difference adds, and those that it subtracts.
-fn sides(design: &Design, of: &Contrast) -> Option<(Vec<usize>, Vec<usize>)> {
+/// The arms that a difference adds, those that it subtracts, and how many times the difference of their means it is.
+fn sides(design: &Design, of: &Contrast) -> Option<(Vec<usize>, Vec<usize>, f64)> {
     let Some(name) = &of.factor else {
         let arm = |name: &str| design.arms.iter().position(|arm| arm.name == name);
-        return Some((vec![arm(&of.level)?], vec![arm(&of.reference)?]));
+        return Some((vec![arm(&of.level)?], vec![arm(&of.reference)?], 1.0));
     };
-    let at = design.factors.iter().position(|factor| factor.name == *name)?;
-    let with = |label: &str| {
-        let level = design.factors[at].levels.iter().position(|level| level == label)?;
-        let arms = design.arms.iter().enumerate().filter(|(_, arm)| arm.levels.get(at) == Some(&level));
-        Some(arms.map(|(arm, _)| arm).collect::<Vec<_>>())
+    // The position of the factor, of its level and of the reference.
+    let place = |name: &str, level: &str, reference: &str| {
+        let at = design.factors.iter().position(|factor| factor.name == name)?;
+        let position = |label: &str| design.factors[at].levels.iter().position(|level| level == label);
+        Some((at, position(level)?, position(reference)?))
     };
-    Some((with(&of.level)?, with(&of.reference)?))
+    let (at, level, reference) = place(name, &of.level, &of.reference)?;
+    let side = |arm: &Arm, (at, level, reference): (usize, usize, usize)| match arm.levels.get(at) {
+        Some(own) if *own == level => Some(true),
+        Some(own) if *own == reference => Some(false),
+        _ => None,
+    };
+    let arms = |wanted: bool, of: &dyn Fn(&Arm) -> Option<bool>| {
+        let arms = design.arms.iter().enumerate().filter(|(_, arm)| of(arm) == Some(wanted));
+        arms.map(|(arm, _)| arm).collect::<Vec<_>>()
+    };
+    let own = (at, level, reference);
+    let Some([other, with_level, with_reference]) = &of.with else {
+        let of = |arm: &Arm| side(arm, own);
+        return Some((arms(true, &of), arms(false, &of), 1.0));
+    };
+    let other = place(other, with_level, with_reference)?;
+    let equal = |arm: &Arm| Some(side(arm, own)? == side(arm, other)?);
+    Some((arms(true, &equal), arms(false, &equal), 2.0))
 }
 
 /// How far a difference depends on the seeds.
@@ -107,7 +124,7 @@ struct Stability {
 }
 
 fn stability(design: &Design, of: &Contrast, evidence: &Evidence) -> Option<Stability> {
-    let (plus, minus) = sides(design, of)?;
+    let (plus, minus, times) = sides(design, of)?;
     let values = evidence.values.get(&of.metric)?;
     if !design.common_random_numbers {
         // The variance of one seed's contribution to the difference.
@@ -116,14 +133,16 @@ fn stability(design: &Design, of: &Contrast, evidence: &Evidence) -> Option<Stab
             let one = |arm: &usize| deviation(&values[*arm].iter().flatten().copied().collect::<Vec<_>>());
             Some(arms.iter().map(one).collect::<Option<Vec<f64>>>()?.iter().map(|sd| sd * sd / (k * k)).sum())
         };
-        let needed = share(&plus).zip(share(&minus)).and_then(|(a, b)| seeds_needed(of.difference, (a + b).sqrt()));
+        let needed =
+            share(&plus).zip(share(&minus)).and_then(|(a, b)| seeds_needed(of.difference, times * (a + b).sqrt()));
         return Some(Stability { same_sign: None, needed, equal: None });
     }
     let seeds = values.first().map_or(0, Vec::len);
     let level = |arms: &[usize], seed: usize| {
         mean(&arms.iter().map(|arm| values[*arm].get(seed).copied().flatten()).collect::<Option<Vec<f64>>>()?)
     };
-    let pairs: Vec<f64> = (0..seeds).filter_map(|seed| Some(level(&plus, seed)? - level(&minus, seed)?)).collect();
+    let pairs: Vec<f64> =
+        (0..seeds).filter_map(|seed| Some(times * (level(&plus, seed)? - level(&minus, seed)?))).collect();
     let same = pairs.iter().filter(|pair| **pair * of.difference > 0.0).count();
     let equal = match (plus.as_slice(), minus.as_slice()) {
         ([plus], [minus]) => {
@@ -189,7 +208,7 @@ fn differences(evidence: &Evidence, design: &Design, contrasts: &[Contrast]) -> 
 
 fn runs(evidence: &Evidence, manifest: &SweepManifest) -> Section {
     let different = |digests: &Vec<String>| digests.iter().collect::<BTreeSet<_>>().len();
-    let row = |(at, arm): (usize, &polity_kernel::scenario::Arm)| {
+    let row = |(at, arm): (usize, &Arm)| {
         let digests = &evidence.digests[at];
         let mut row = vec![arm.name.clone(), digests.len().to_string(), different(digests).to_string()];
         if let Some((asked, unanswered)) = evidence.questions.as_ref().and_then(|of| of.get(at)) {

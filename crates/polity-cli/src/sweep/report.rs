@@ -1,19 +1,21 @@
 //! The report of a sweep, from its folder alone.
 
-use super::columns::{Columns, Contrast, numbers, texts};
-use super::expected;
+use super::columns::{Columns, Contrast, cannot_differ, numbers, texts};
 use super::reliability::{Evidence, sections as reliability};
+use super::{expected, interactions, search, sensitivity};
 use crate::failure::{Exit, Failure};
-use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured, render};
+use crate::story::methods;
+use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured};
 use polity_driver::results;
 use polity_driver::sweep::SweepManifest;
-use polity_kernel::scenario::{Arm, Expectation, Reading};
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario::{Arm, Design, Expectation, Factor, Intervals, Reading, Until};
 use polity_kernel::tree::Node;
 use polity_stats::{Estimate, FEW, student};
-use polity_store::disk::{Disk, write_atomically};
+use polity_store::disk::Disk;
 use polity_store::tables::TableError;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Maximum metrics in the report.
 const MOST_METRICS: usize = 60;
@@ -25,8 +27,8 @@ const MOST_RUNS: usize = 2_000;
 /// A metric's mean by arm, with its interval.
 type ByArm = BTreeMap<String, (f64, Option<(f64, f64)>)>;
 
-/// Writes `report.html` of a sweep from its folder alone.
-pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
+/// The report of a sweep, from its folder alone.
+pub fn report_of(disk: &dyn Disk, dir: &Path, registry: &Registry) -> Result<Report, Failure> {
     let manifest = SweepManifest::of(disk, dir)?;
     let tables = results::open(disk, dir)?;
     let read = |name: &str| {
@@ -45,14 +47,12 @@ pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
         manifest: &manifest,
         summary: read("summary")?,
         contrasts: read("contrasts")?,
+        sensitivity: if manifest.design.sample.is_some() { read("sensitivity")? } else { Columns::new() },
+        points: if manifest.design.search.is_some() { read("search")? } else { Columns::new() },
         alarms: read("health")?,
     };
     let evidence = Evidence::of(disk, dir, &manifest, &read("runs")?);
-    let page = render(&results.report(curves(disk, dir, &manifest), evidence.as_ref()));
-    let path = dir.join("report.html");
-    write_atomically(disk, &path, page.as_bytes())
-        .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
-    Ok(path)
+    Ok(results.report(curves(disk, dir, &manifest), evidence.as_ref(), registry))
 }
 
 /// The results of a sweep.
@@ -60,6 +60,10 @@ struct Results<'a> {
     manifest: &'a SweepManifest,
     summary: Columns,
     contrasts: Columns,
+    /// Empty in a design without a sample.
+    sensitivity: Columns,
+    /// The points of a search; empty in another design.
+    points: Columns,
     alarms: Columns,
 }
 
@@ -68,19 +72,22 @@ impl Results<'_> {
         self.manifest.design.arms.first().map_or(0, |arm| arm.seeds.len())
     }
 
-    fn report(&self, curves: Option<Section>, evidence: Option<&Evidence>) -> Report {
+    fn report(&self, curves: Option<Section>, evidence: Option<&Evidence>, registry: &Registry) -> Report {
         let manifest = self.manifest;
         let design = &manifest.design;
         let yes_no = |yes| if yes { "yes" } else { "no" };
         let mut facts = vec![
             ("runs".into(), design.runs().to_string()),
             ("arms".into(), design.arms.len().to_string()),
-            ("seeds per arm".into(), self.seeds().to_string()),
+            ("seeds per arm".into(), self.seeds_words()),
             ("common random numbers".into(), yes_no(design.common_random_numbers).into()),
             ("metrics are read".into(), reading(design.read)),
         ];
+        facts.extend(design.sample.map(|sample| ("sample".into(), sample.words())));
+        facts.extend(design.search.as_ref().map(|search| ("search".into(), search.words())));
+        facts.extend(design.fraction.as_ref().map(|fraction| ("fraction".into(), fraction.words())));
         for factor in design.factors.iter().filter(|factor| factor.path.is_some()) {
-            facts.push((factor.name.clone(), factor.levels.join(", ")));
+            facts.push((factor.name.clone(), levels(factor)));
         }
         if !manifest.models.is_empty() {
             facts.push(("models".into(), manifest.models.join(", ")));
@@ -88,9 +95,14 @@ impl Results<'_> {
         facts.push(("build".into(), format!("polity {} ({})", manifest.build.version, manifest.build.target)));
         let contrasts = self.contrasts();
         let judged = expected::judged(design, &|of| self.estimate(of, &contrasts));
-        let mut sections = vec![self.means()];
+        let metric = self.main_metric(&contrasts);
+        let mut sections = match (&design.search, design.sample) {
+            (Some(search), _) => vec![search::section(design, search, &self.points)],
+            (None, Some(_)) => sensitivity::sections(design, &self.sensitivity, evidence, metric.as_deref()),
+            (None, None) => vec![self.means()],
+        };
         sections.extend(expected::section(&judged));
-        sections.extend(self.differences(&contrasts));
+        sections.extend(self.differences(&contrasts, evidence, metric.as_deref()));
         sections.extend(evidence.into_iter().flat_map(|evidence| reliability(evidence, manifest, &contrasts)));
         sections.extend(curves);
         sections.extend([self.health(), self.runs()]);
@@ -98,14 +110,36 @@ impl Results<'_> {
             kind: "Sweep report".into(),
             title: manifest.name.clone(),
             description: manifest.scenario.get("description").and_then(|v| v.as_str()).map(str::to_string),
-            finding: self.finding(&contrasts),
+            finding: self.finding(&contrasts, metric.as_deref()),
             simulated: manifest.simulated,
             status: "finished".into(),
             facts,
             sections,
             scenario_yaml_or_json: serde_json::to_string_pretty(&manifest.scenario).unwrap_or_default(),
             reproduce: reproduce(manifest),
-            methods: methods(manifest, self.seeds()),
+            methods: methods(manifest, self.seeds(), registry),
+        }
+    }
+
+    /// The number of seeds, and why there are so many if a rule decided.
+    fn seeds_words(&self) -> String {
+        let Some(until) = &self.manifest.design.until else { return self.seeds().to_string() };
+        let table = match until.of {
+            Intervals::Arms => &self.summary,
+            Intervals::Differences => &self.contrasts,
+        };
+        let (metrics, kind) = (texts(table, "metric"), texts(table, "contrast"));
+        let (low, high) = (numbers(table, "low"), numbers(table, "high"));
+        let counts = |row: &usize| {
+            let of_arm = until.of == Intervals::Arms || kind.get(*row).and_then(Option::as_deref) == Some("arm");
+            of_arm && metrics[*row].as_ref() == Some(&until.metric)
+        };
+        let interval = |row: usize| low[row].zip(high[row]);
+        let widest = until.widest((0..metrics.len()).filter(counts).map(interval));
+        let (seeds, widest) = (self.seeds(), widest.filter(|widest| *widest <= until.halfwidth));
+        match widest {
+            Some(_) => format!("{seeds}, where the rule stopped the sweep: {}", rule(until)),
+            None => format!("{seeds}, the maximum: the rule did not stop the sweep before: {}", rule(until)),
         }
     }
 
@@ -162,9 +196,9 @@ impl Results<'_> {
             Panel { title: metric, note: String::new(), chart: Chart::Levels { names: names.clone(), series, joined } }
         };
         let panels: Vec<Panel> = by_metric.into_iter().take(MOST_METRICS).map(panel).collect();
-        let x_label = axis.map_or("arm", |f| design.factors[f].name.as_str());
+        let x_label = axis.map_or("arm", |f| Factor::words(&design.factors[f].name));
         let others = design.factors.iter().enumerate().filter(|(f, _)| Some(*f) != axis);
-        let others: Vec<&str> = others.map(|(_, factor)| factor.name.as_str()).collect();
+        let others: Vec<&str> = others.map(|(_, factor)| Factor::words(&factor.name)).collect();
         let lines = match others.as_slice() {
             [] => String::new(),
             names => format!(
@@ -200,13 +234,18 @@ impl Results<'_> {
         let number = |name: &str| numbers(&self.contrasts, name);
         let (factor, level, reference) = (text("factor"), text("level"), text("reference"));
         let (metric, n, verdict) = (text("metric"), text("n"), text("verdict"));
-        let (difference, low, high) = (number("difference"), number("low"), number("high"));
+        let (difference, low, high, p_holm) = (number("difference"), number("low"), number("high"), number("p_holm"));
+        let (with, with_level, with_reference) = (text("with_factor"), text("with_level"), text("with_reference"));
+        let aliases = text("aliases");
         let at = |column: &[Option<String>], i: usize| column.get(i).cloned().flatten();
         (0..metric.len())
             .map(|i| Contrast {
                 factor: at(&factor, i).filter(|factor| !factor.is_empty()),
                 level: at(&level, i).unwrap_or_default(),
                 reference: at(&reference, i).unwrap_or_default(),
+                with: at(&with, i).zip(at(&with_level, i)).zip(at(&with_reference, i)).map(|((a, b), c)| [a, b, c]),
+                p_holm: p_holm.get(i).copied().flatten(),
+                aliases: at(&aliases, i),
                 metric: at(&metric, i).unwrap_or_default(),
                 difference: difference.get(i).copied().flatten().unwrap_or(f64::NAN),
                 interval: low.get(i).copied().flatten().zip(high.get(i).copied().flatten()),
@@ -216,13 +255,18 @@ impl Results<'_> {
             .collect()
     }
 
-    /// For each factor, the effect on the first metric; without factors, that of the arms.
-    fn finding(&self, contrasts: &[Contrast]) -> Vec<String> {
-        let Some(main) = self.main_metric(contrasts) else { return Vec::new() };
+    /// For each factor, the effect on the first metric, and the stable interaction that is largest; without factors, that of the arms.
+    fn finding(&self, contrasts: &[Contrast], main: Option<&str>) -> Vec<String> {
+        let Some(main) = main else { return Vec::new() };
+        if contrasts.is_empty() {
+            return sensitivity::told(&self.sensitivity, main).into_iter().collect();
+        }
         let of_factors = contrasts.iter().any(|row| row.factor.is_some());
-        let rows = contrasts.iter().filter(|row| row.metric == main && row.factor.is_some() == of_factors);
+        let rows = contrasts.iter().filter(|row| row.metric == main && row.difference.is_finite());
+        let (interactions, rows): (Vec<&Contrast>, Vec<&Contrast>) =
+            rows.filter(|row| row.factor.is_some() == of_factors).partition(|row| row.with.is_some());
         let mut largest: BTreeMap<Option<&String>, &Contrast> = BTreeMap::new();
-        for row in rows.filter(|row| row.difference.is_finite()) {
+        for row in rows {
             let best = largest.entry(row.factor.as_ref()).or_insert(row);
             if row.difference.abs() > best.difference.abs() {
                 *best = row;
@@ -230,24 +274,35 @@ impl Results<'_> {
         }
         let mut rows: Vec<&Contrast> = largest.into_values().collect();
         rows.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
+        let size = |row: &Contrast| {
+            let size = row.interval.map(|(low, high)| if row.difference > 0.0 { (low, high) } else { (-high, -low) });
+            let interval = size.map_or(String::new(), |(low, high)| {
+                format!(" (95 % interval {} to {})", measured(low, size), measured(high, size))
+            });
+            (measured(row.difference.abs(), size), interval)
+        };
         let told = |row: &&Contrast| {
-            let what = row.factor.as_ref().map_or(String::new(), |factor| format!("{factor} "));
+            let what = row.factor.as_ref().map_or(String::new(), |factor| format!("{} ", Factor::words(factor)));
             let (level, reference) = (&row.level, &row.reference);
             match row.verdict.as_str() {
                 "stable" => {
                     let verb = if row.difference > 0.0 { "raises" } else { "lowers" };
-                    let size =
-                        row.interval.map(|(low, high)| if row.difference > 0.0 { (low, high) } else { (-high, -low) });
-                    let interval = size.map_or(String::new(), |(low, high)| {
-                        format!(" (95 % interval {} to {})", measured(low, size), measured(high, size))
-                    });
-                    let by = measured(row.difference.abs(), size);
+                    let (by, interval) = size(row);
                     format!("{what}{level} instead of {reference} {verb} {main} by {by}{interval}.")
                 }
+                "the same" => format!(
+                    "{what}{level} and {reference} {}.",
+                    cannot_differ(self.manifest.simulated).replace("no value", &format!("no {main}"))
+                ),
                 _ => format!("{what}{level} instead of {reference}: no stable difference in {main}."),
             }
         };
-        rows.iter().take(3).map(told).collect()
+        let stable = interactions.into_iter().filter(|row| row.verdict == "stable");
+        let interaction = stable.max_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs())).and_then(|row| {
+            let (by, interval) = size(row);
+            interactions::told(row, main, &by, &interval)
+        });
+        rows.iter().take(3).map(told).chain(interaction).collect()
     }
 
     /// The metric that the finding is about: of those with a contrast, the first of the design or of the scenario.
@@ -259,11 +314,17 @@ impl Results<'_> {
         };
         let wanted: Vec<String> =
             self.manifest.design.metrics.iter().flatten().cloned().chain(asked.filter_map(name)).collect();
-        let known = |wanted: &String| contrasts.iter().find(|row| row.metric.starts_with(wanted.as_str()));
-        wanted.iter().find_map(known).or_else(|| contrasts.first()).map(|row| row.metric.clone())
+        // A design that only samples ranges has no contrasts.
+        let metrics: Vec<String> = match contrasts.is_empty() {
+            true => texts(&self.sensitivity, "metric").into_iter().flatten().collect(),
+            false => contrasts.iter().map(|row| row.metric.clone()).collect(),
+        };
+        let known = |wanted: &String| metrics.iter().find(|metric| metric.starts_with(wanted.as_str()));
+        wanted.iter().find_map(known).or_else(|| metrics.first()).cloned()
     }
 
-    fn differences(&self, contrasts: &[Contrast]) -> Vec<Section> {
+    fn differences(&self, contrasts: &[Contrast], evidence: Option<&Evidence>, metric: Option<&str>) -> Vec<Section> {
+        let design = &self.manifest.design;
         let paired = match self.manifest.design.common_random_numbers {
             true => "All arms were run with the same seeds, and differences were taken seed by seed.",
             false => "Every arm was run with its own seeds.",
@@ -274,13 +335,24 @@ impl Results<'_> {
             }
             _ => String::new(),
         };
+        let aliased = design.fraction.as_ref().map_or(String::new(), |fraction| {
+            let names: Vec<&str> = design.factors.iter().map(|factor| factor.name.as_str()).collect();
+            format!(
+                " This is a fraction, {}; what stands between equal signs cannot be told apart: {}.",
+                fraction.words(),
+                fraction.groups(&names).join("; ")
+            )
+        });
         let words = format!(
-            "A difference is stable if its 95 % interval excludes 0: with other seeds it would most likely have the same \
-             sign. It is seed noise if the interval contains 0. The verdict is about seeds alone: it says nothing about \
-             other parameters, models or the world outside. No correction was made for the number of comparisons. \
-             {paired}{few}"
+            "A difference is stable if its 95 % interval excludes 0 and its corrected p value is below 0.05: with other seeds it would most likely have the same \
+             sign. It is seed noise if the interval contains 0, and “the same” if no run differs. The verdict is about seeds alone: it says nothing about \
+             other parameters, models or the world outside. P values are corrected by Holm's method for all contrasts of the same \
+             kind (arms, main effects, interactions) and metric: “not after Holm” says that the interval excludes 0, but not \
+             surely enough among so many. {paired}{few}{aliased}"
         );
         let (main, arms): (Vec<&Contrast>, Vec<&Contrast>) = contrasts.iter().partition(|row| row.factor.is_some());
+        let (interactions, main): (Vec<&Contrast>, Vec<&Contrast>) =
+            main.into_iter().partition(|row| row.with.is_some());
         let section = |title: &str, text: Option<String>, rows: &[&Contrast], caption: &str| {
             let table = differences(rows, caption);
             (!rows.is_empty()).then(|| Section { title: title.into(), text, table: Some(table), ..Section::default() })
@@ -290,7 +362,9 @@ impl Results<'_> {
         let first = section("Effects of the factors", Some(words.clone()), &main, effects);
         let more = if first.is_some() { None } else { Some(words) };
         let second = section("Arms against the baseline", more, &arms, "Every arm minus the baseline.");
-        first.into_iter().chain(second).collect()
+        let caption = "Every interaction of two factors: the effect of a level at a level of the other, minus that at the other's first.";
+        let between = interactions::section(design, evidence, metric, differences(&interactions, caption));
+        first.into_iter().chain(between).chain(second).collect()
     }
 
     /// Alarms by arm.
@@ -345,11 +419,12 @@ fn differences(rows: &[&Contrast], caption: &str) -> DataTable {
             shown(row.difference),
             row.interval.map_or("–".into(), |(low, high)| format!("{} to {}", shown(low), shown(high))),
             row.verdict.clone(),
+            row.p_holm.map_or("–".into(), |p| if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }),
             row.n.clone(),
         ]
     };
     DataTable {
-        columns: ["difference of", "metric", "difference", "95 % interval", "verdict", "seeds"]
+        columns: ["difference of", "metric", "difference", "95 % interval", "verdict", "p (Holm)", "seeds"]
             .map(str::to_owned)
             .to_vec(),
         rows: rows.iter().map(row).collect(),
@@ -431,18 +506,50 @@ fn reading(read: Reading) -> String {
     }
 }
 
-/// The paragraph for a paper's methods section.
-fn methods(manifest: &SweepManifest, seeds: usize) -> String {
-    let design = &manifest.design;
-    let factors: Vec<String> = design
-        .factors
-        .iter()
-        .filter_map(|factor| Some(format!("{} ({})", factor.path.as_ref()?, factor.levels.join(", "))))
-        .collect();
-    let crossed = match factors.is_empty() {
-        true => String::new(),
-        false => format!(", a full factorial design over {}", factors.join(" and ")),
+/// The values of a factor: those listed, or their range.
+fn levels(factor: &Factor) -> String {
+    factor.range.as_ref().map_or_else(|| factor.levels.join(", "), sensitivity::range_words)
+}
+
+/// A rule that stops a sweep, in words.
+fn rule(until: &Until) -> String {
+    let of = match until.of {
+        Intervals::Arms => "mean",
+        Intervals::Differences => "difference from the baseline",
     };
+    format!(
+        "batches of {} seeds were added until the 95 % interval of every {of} of {} had a half-width of at most {}, or to {} seeds; \
+         intervals at such a stop are slightly too narrow",
+        until.batch, until.metric, until.halfwidth, until.max
+    )
+}
+
+/// The design in words: what was combined with what.
+fn crossed(design: &Design) -> String {
+    let names = |ranges: bool| {
+        let of = design.factors.iter().filter(|factor| factor.range.is_some() == ranges);
+        of.filter_map(|factor| Some(format!("{} ({})", factor.path.as_ref()?, levels(factor)))).collect::<Vec<_>>()
+    };
+    let (listed, ranges) = (names(false), names(true));
+    let listed = match (&design.fraction, listed.is_empty()) {
+        (_, true) => String::new(),
+        (Some(fraction), _) => {
+            format!(", a fractional factorial design ({}) over {}", fraction.words(), listed.join(" and "))
+        }
+        (None, _) => format!(", a full factorial design over {}", listed.join(" and ")),
+    };
+    let sampled =
+        design.sample.map_or(String::new(), |sample| format!(", {} over {}", sample.words(), ranges.join(" and ")));
+    let searched = design
+        .search
+        .as_ref()
+        .map_or(String::new(), |search| format!(", {} over {}", search.words(), ranges.join(" and ")));
+    listed + &sampled + &searched
+}
+
+/// The paragraph for a paper's methods section.
+fn methods(manifest: &SweepManifest, seeds: usize, registry: &Registry) -> String {
+    let design = &manifest.design;
     let numbers = match design.common_random_numbers {
         true => "common random numbers (the same seeds in each arm); differences were paired by seed",
         false => "separate seeds for each arm",
@@ -451,10 +558,24 @@ fn methods(manifest: &SweepManifest, seeds: usize) -> String {
         true => "",
         false => "; for differences between arms they are Welch's",
     };
+    let agents = manifest.arms.iter().map(|arm| f64::from(arm.agents)).fold(0.0, f64::max);
+    let of_runs = methods::of_each(&manifest.scenario, &manifest.models, manifest.simulated, agents, registry);
+    let sources = methods::sources_of(&manifest.scenario, registry);
+    let stopped = design
+        .until
+        .as_ref()
+        .map_or(String::new(), |until| format!(" Their number followed from a rule: {}.", rule(until)));
+    let corrected = match design.arms.len() > 2 {
+        true => {
+            " P values were corrected for multiple comparisons by Holm's method, within each metric and kind of contrast."
+        }
+        false => "",
+    };
     format!(
-        "We ran {} arms{crossed}, with {seeds} seeds each and {numbers}. Metrics were read {}. Intervals are Student's, 95 %, over \
-         seeds{unpaired}. All runs and intervals can be recomputed exactly with polity {}.",
+        "We ran {} arms{}, with {seeds} seeds each and {numbers}.{stopped} Metrics were read {}. Intervals are Student's, 95 %, over \
+         seeds{unpaired}.{corrected} In each run: {of_runs}All runs and intervals can be recomputed exactly with polity {}.{sources}",
         design.arms.len(),
+        crossed(design),
         reading(design.read),
         manifest.build.version
     )

@@ -43,6 +43,12 @@ pub struct Status {
     pub waiting: Option<String>,
     /// Whether an order paused it.
     pub paused: bool,
+    /// Rounds per second of its process; in an evaluation items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_per_s: Option<f64>,
+    /// Seconds until its planned end, at this pace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<f64>,
     /// The metrics of the latest rounds, at most 1,000 of them, oldest first: those of rounds that no table has yet among them.
     pub metrics: Vec<(u32, Vec<(String, f64)>)>,
 }

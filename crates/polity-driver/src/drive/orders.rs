@@ -1,6 +1,6 @@
 //! Orders to an active run, and their effects.
 
-use super::{Drive, Driven, Ending, Open, PAUSED, Progress, TICK, Totals};
+use super::{Drive, Driven, Ending, Open, PAUSED, Pace, Paced, Progress, TICK, Totals};
 use crate::control::{Control, Status, Wish};
 use polity_kernel::ask::Answer;
 use polity_kernel::event::{Event, Order};
@@ -30,6 +30,8 @@ pub(crate) struct Orders<'a> {
     steps: Option<u32>,
     /// What was told last.
     progress: Progress,
+    pace: Pace,
+    paced: Option<Paced>,
     /// Metrics of the last rounds.
     metrics: VecDeque<(u32, Vec<(String, f64)>)>,
     /// How the run is to end, if so.
@@ -53,6 +55,8 @@ impl<'a> Orders<'a> {
             paused: false,
             steps: None,
             progress: Progress::default(),
+            pace: Pace::default(),
+            paced: None,
             metrics: VecDeque::new(),
             ending: None,
         }
@@ -66,6 +70,7 @@ impl<'a> Orders<'a> {
     /// Remembers what is told to watchers.
     pub fn note(&mut self, progress: &Progress) {
         self.progress = progress.clone();
+        self.paced = self.pace.note(progress);
     }
 
     /// Remembers the metrics of a complete round, and pauses after the last of its steps.
@@ -90,6 +95,8 @@ impl<'a> Orders<'a> {
             totals: *totals,
             waiting: self.progress.waiting.clone(),
             paused: self.paused,
+            steps_per_s: self.paced.map(|paced| paced.steps_per_s),
+            seconds_left: self.paced.map(|paced| paced.seconds_left),
             metrics: self.metrics.iter().filter(|(round, _)| *round >= since).cloned().collect(),
         }
     }

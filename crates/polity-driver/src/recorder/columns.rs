@@ -99,11 +99,16 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
             column("alive", Kind::Bool, "whether the agent was alive at the end"),
         ];
         for (name, data) in society.shared_context().population.columns() {
-            let kind = match data {
-                population::Column::Number(_) => Kind::F64,
-                population::Column::Text { .. } => Kind::Text,
+            let kind = if is_count(data) {
+                Kind::U64
+            } else {
+                match data {
+                    population::Column::Number(_) => Kind::F64,
+                    population::Column::Text { .. } => Kind::Text,
+                }
             };
-            columns.push(column(name, kind, "attribute from the population"));
+            let spec = column(name, kind, "attribute from the population");
+            columns.push(if has_gaps(data) { spec.nullable() } else { spec });
         }
         for (i, spec) in interface.columns.iter().enumerate() {
             tables.first.push(society.column(i));
@@ -246,6 +251,28 @@ pub(super) fn health() -> Vec<ColumnSpec> {
              their default or without an answer",
         ),
         column("value", Kind::F64, "its value"),
+    ]
+}
+
+/// Returns whether all values of an attribute are whole numbers that are not negative, such as ids.
+pub(super) fn is_count(data: &population::Column) -> bool {
+    match data {
+        population::Column::Number(values) => data.is_whole() && values.iter().all(|value| !value.is_sign_negative()),
+        population::Column::Text { .. } => false,
+    }
+}
+
+/// Returns whether some values of an attribute are missing.
+pub(super) fn has_gaps(data: &population::Column) -> bool {
+    matches!(data, population::Column::Number(values) if values.iter().any(|value| value.is_nan()))
+}
+
+/// The columns of the table `census`.
+pub(super) fn census() -> Vec<ColumnSpec> {
+    vec![
+        column("quantity", Kind::Text, "what is counted"),
+        column("column", Kind::Text, "the column of the file, for missing values").nullable(),
+        column("value", Kind::F64, "how many"),
     ]
 }
 

@@ -56,12 +56,24 @@ pub(crate) fn claim(
             }
         }
     }
-    create_dir_durably(disk, path).map_err(DriveError::disk(path))?;
+    create_dir_durably(disk, path).map_err(|error| not_made(path, error))?;
     mark(disk, path)?;
     let lock = lock(disk, path)?;
     // Another process may have started or even finished something since the first check.
     refuse()?;
     Ok(lock)
+}
+
+/// Why a folder could not be made: the place is wrong, or the disk fails.
+fn not_made(path: &Path, error: io::Error) -> DriveError {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    match error.kind() {
+        NotFound | PermissionDenied | NotADirectory | ReadOnlyFilesystem | InvalidFilename => {
+            let at = path.display();
+            DriveError::Input(format!("the folder {at} cannot be made ({error}); choose another --out"))
+        }
+        _ => DriveError::disk(path)(error),
+    }
 }
 
 /// Creates a folder for several runs, or takes an empty one or one created this way. Its contents stay.

@@ -60,6 +60,11 @@ impl Engine<'_> {
             let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
             let checked = if self.asks { provider.check(model) } else { provider.check_name(model) };
             checked.map_err(DriveError::Model)?;
+            if !self.asks
+                && let Err(why) = provider.check(model)
+            {
+                self.outside.notes.tell(&format!("a run cannot ask `{model}` yet: {why}"));
+            }
             simulated |= provider.simulated();
             if provider.tells_costs() && scenario.prices.contains_key(model) {
                 return Err(DriveError::Model(format!(

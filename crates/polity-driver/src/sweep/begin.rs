@@ -1,17 +1,21 @@
 //! Begins a sweep, goes on with it, and checks it before.
 
 use super::arms::Arms;
+use super::contrasts::{ContrastRow, is_narrow};
 use super::folder::{SweepFolder, SweepManifest};
 use super::limits::Limits;
 use super::pool::{HealthRow, Outcomes, Runs};
-use super::results::{ArmRow, ContrastRow};
-use super::{limits, pool, results};
+use super::results::{ArmRow, Results};
+use super::search::{self, Found, Place};
+use super::sensitivity::SensitivityRow;
+use super::{limits, pool};
 use crate::run::{Engine, Extent, Prepared, RunStatus};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_store::DriveError;
 use polity_store::memory::entry_mb;
 use serde::Serialize;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
@@ -35,8 +39,14 @@ pub struct SweepSummary {
     pub done: usize,
     /// Means with intervals by arm and metric; empty unless all runs have ended.
     pub arms: Vec<ArmRow>,
-    /// Differences between arms, and main effects of factors.
+    /// Differences between arms, main effects of factors, and their interactions.
     pub contrasts: Vec<ContrastRow>,
+    /// How far factors with ranges move the metrics; empty in a design without a sample.
+    pub sensitivity: Vec<SensitivityRow>,
+    /// How the rule that adds seeds ended; null without one, and before it has ended.
+    pub stopping: Option<Stopping>,
+    /// What a search found; null without one, and before it has ended.
+    pub search: Option<Found>,
     /// Alarms of the runs, by arm and kind.
     pub health: Vec<HealthRow>,
     /// Answers received by the runs.
@@ -57,6 +67,21 @@ pub struct SweepSummary {
     pub wall_seconds: f64,
     /// Peak memory of this process, in MB (10^6 bytes); 0 if the system does not report it.
     pub peak_memory_mb: f64,
+}
+
+/// How a rule that adds seeds ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stopping {
+    /// The metric.
+    pub metric: String,
+    /// Half of the width that intervals may have.
+    pub halfwidth: f64,
+    /// Half of the width of the widest interval; null if one is missing.
+    pub widest: Option<f64>,
+    /// Whether all are narrow enough; otherwise the maximum number of seeds stopped it.
+    pub narrow: bool,
+    /// Seeds of each arm.
+    pub seeds: usize,
 }
 
 /// Checks every arm of a scenario's design, if it has one, without running it; returns the number of arms.
@@ -82,8 +107,17 @@ pub fn begin(
     let manifest = SweepManifest::new(&arms)?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     let wanted = scenario.design.as_ref().map(|design| &design.node);
-    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
-    let summary = go(&runs, wanted, limits, memory, began, watch);
+    let summary = match manifest.design.search {
+        Some(_) => {
+            let place = Place { engine, folder: &sweep, limits, memory };
+            search::go(&place, manifest, wanted, watch)
+        }
+        None => {
+            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
+            go(&runs, wanted, limits, memory, watch)
+        }
+    };
+    let summary = summary.map(|summary| timed(summary, began));
     if let Err(DriveError::Scenario(_)) = &summary {
         // A design that reads missing metrics must be rewritten: free its folder for that.
         sweep.discard()?;
@@ -100,11 +134,26 @@ pub fn resume(
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
     let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
-    let prepared = sweep.prepared(&manifest)?;
+    let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
     let largest = manifest.arms.iter().zip(&prepared).max_by_key(|(arm, _)| arm.agents);
     let memory = largest.map_or(Ok(0), |(_, prepared)| engine.memory_of(prepared))?;
-    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
-    go(&runs, None, limits, memory, began, watch)
+    let summary = match manifest.design.search {
+        Some(_) => search::go(&Place { engine, folder: &sweep, limits, memory }, manifest, None, watch),
+        None => {
+            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+            go(&runs, None, limits, memory, watch)
+        }
+    };
+    Ok(timed(summary?, began))
+}
+
+/// The summary with what this process took.
+fn timed(summary: SweepSummary, began: Instant) -> SweepSummary {
+    SweepSummary {
+        wall_seconds: began.elapsed().as_secs_f64(),
+        peak_memory_mb: entry_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0),
+        ..summary
+    }
 }
 
 /// Runs what has not ended, and summarises everything. `wanted`: the design as it is written; `memory`: bytes of the largest
@@ -114,7 +163,6 @@ fn go(
     wanted: Option<&Node>,
     limits: Limits,
     memory: u64,
-    began: Instant,
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let manifest = runs.manifest;
@@ -123,14 +171,18 @@ fn go(
     let order = runs.order();
     let (first, others) = order.split_at(order.len().min(1));
     let held = entry_mb("/proc/self/status", "VmRSS:");
+    let design = &manifest.design;
+    // Runs up to the end of the batch. Each arm's first seed comes first, so a batch of seeds is a part of the order.
+    let batch = design.until.as_ref().map_or(order.len(), |until| until.batch as usize * design.arms.len());
+    let planned = Cell::new(batch.min(order.len()));
     // The first run is alone, to measure its size.
     let mut hear = |outcomes: &mut Outcomes, run, done: pool::Done| {
         let arms = outcomes.arms_begun();
         outcomes.put(run, done);
         if arms < manifest.arms.len() && outcomes.arms_begun() == manifest.arms.len() {
-            check_metrics(&manifest.design, outcomes.measured(), wanted)?;
+            check_metrics(design, outcomes.measured(), wanted)?;
         }
-        watch.progress(outcomes.count(), order.len());
+        watch.progress(outcomes.count(), planned.get());
         space.learn(run, outcomes)
     };
     runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
@@ -141,41 +193,78 @@ fn go(
         // A run with calls needs at least one connection.
         jobs = jobs.min(runs.engine.connections);
     }
-    runs.drive(others, jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let mut from = first.len();
+    loop {
+        let to = planned.get();
+        runs.drive(&order[from..to], jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+        let enough = || {
+            let seeds = to / design.arms.len().max(1);
+            design.until.as_ref().is_none_or(|until| is_narrow(design, until, &outcomes.values(&until.metric, seeds)))
+        };
+        if outcomes.count() < to || to == order.len() || enough() {
+            break;
+        }
+        from = to;
+        planned.set((to + batch).min(order.len()));
+    }
+    let mut ran = manifest.clone();
+    if outcomes.count() == planned.get() {
+        let seeds = planned.get() / design.arms.len().max(1);
+        outcomes.keep(seeds);
+        ran.design.arms.iter_mut().for_each(|arm| arm.seeds.truncate(seeds));
+    }
+    summed(runs, &ran, outcomes, jobs)
+}
+
+/// Summarises the runs so far; if all of `ran` have ended, their tables are written.
+pub(super) fn summed(
+    runs: &Runs<'_>,
+    ran: &SweepManifest,
+    outcomes: Outcomes,
+    jobs: usize,
+) -> Result<SweepSummary, DriveError> {
     let totals = outcomes.totals();
     let mut summary = SweepSummary {
         status: RunStatus::Stopped,
         sweep: runs.path.display().to_string(),
-        runs: order.len(),
+        runs: ran.design.runs(),
         done: outcomes.count(),
         arms: Vec::new(),
         contrasts: Vec::new(),
-        health: outcomes.health(manifest),
+        sensitivity: Vec::new(),
+        stopping: None,
+        search: None,
+        health: outcomes.health(ran),
         answers: totals.answers,
         tokens_in: totals.tokens_in,
         tokens_out: totals.tokens_out,
         cost_usd: totals.cost_usd,
         digest: String::new(),
-        simulated: manifest.simulated,
+        simulated: ran.simulated,
         jobs,
         wall_seconds: 0.0,
         peak_memory_mb: 0.0,
     };
     if let Some(all) = outcomes.all() {
-        let results = results::Results::of(&manifest.design, &all);
-        results.write(&runs.engine.disk, runs.path, manifest, &all, &summary.health)?;
+        let results = Results::of(&ran.design, &all);
+        results.write(&runs.engine.disk, runs.path, ran, &all, &summary.health)?;
         summary.status = RunStatus::Done;
+        summary.stopping = results.stopping(&ran.design);
+        summary.search = search::found(&ran.design, &results.search);
         summary.digest = results.digest;
         summary.arms = results.arms;
         summary.contrasts = results.contrasts;
+        summary.sensitivity = results.sensitivity;
     }
-    summary.wall_seconds = began.elapsed().as_secs_f64();
-    summary.peak_memory_mb = entry_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0);
     Ok(summary)
 }
 
 /// The names of metrics are known once a run of every arm has measured them.
-fn check_metrics(design: &Design, measured: BTreeSet<&str>, wanted: Option<&Node>) -> Result<(), DriveError> {
+pub(super) fn check_metrics(
+    design: &Design,
+    measured: BTreeSet<&str>,
+    wanted: Option<&Node>,
+) -> Result<(), DriveError> {
     let unmeasured = |name: &str, path: String, origin: Option<Origin>| {
         let known: Vec<&str> = measured.iter().copied().collect();
         let near = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
@@ -186,6 +275,16 @@ fn check_metrics(design: &Design, measured: BTreeSet<&str>, wanted: Option<&Node
             help: Some(format!("measured: {}", known.join(", "))),
         }))
     };
+    if let Some(until) = design.until.as_ref().filter(|until| !measured.contains(until.metric.as_str())) {
+        let rule = wanted.and_then(|node| node.get("seeds")?.get("until")?.get("metric"));
+        return unmeasured(&until.metric, "design.seeds.until.metric".into(), rule.map(|node| node.origin.clone()));
+    }
+    for target in design.search.iter().flat_map(|search| &search.toward) {
+        if !measured.contains(target.metric.as_str()) {
+            let toward = wanted.and_then(|node| node.get("search")?.get("toward"));
+            return unmeasured(&target.metric, "design.search.toward".into(), toward.map(|node| node.origin.clone()));
+        }
+    }
     let written = |key: &str, i: usize| match wanted.and_then(|node| node.get(key)).map(|node| &node.value) {
         Some(Value::List(items)) => items.get(i),
         _ => None,

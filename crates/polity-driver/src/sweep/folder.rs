@@ -1,11 +1,12 @@
 //! The folder of a sweep: `sweep.json`, `inputs/`, `runs/ARM/SEED/`, `tables/`, CSV files of the same tables, and `digests.json`, which
-//! lists these files.
+//! lists these files. A design whose runs decide which others follow (a rule for seeds, a search) has
+//! `arms.json`, too: the arms as they were run.
 
 use super::arms::Arms;
 use super::mark::{SWEEP_FILE, is_sweep};
 use crate::run::{Build, InputEntry, LOCK, Prepared, claim, lock, only_regular};
 use polity_kernel::digest::{Digest, FileHash};
-use polity_kernel::scenario::Design;
+use polity_kernel::scenario::{Arm, Design, Factor};
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, create_dir_durably, write_atomically};
@@ -16,6 +17,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The arms as they were run, of a design whose runs decide which others follow.
+pub(super) const ARMS_FILE: &str = "arms.json";
 /// Format version of the sweep folder.
 const FORMAT: u32 = 2;
 
@@ -47,6 +50,14 @@ pub struct SweepManifest {
     pub simulated: bool,
 }
 
+/// `arms.json`: what was run.
+#[derive(Serialize, Deserialize)]
+struct Ran {
+    factors: Vec<Factor>,
+    arms: Vec<Arm>,
+    entries: Vec<ArmEntry>,
+}
+
 /// An arm in `sweep.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArmEntry {
@@ -74,7 +85,7 @@ impl SweepManifest {
         }
         let mut seen = BTreeSet::new();
         models.retain(|model| seen.insert(model.clone()));
-        let entry = |(at, arm): (usize, &polity_kernel::scenario::Arm)| ArmEntry {
+        let entry = |(at, arm): (usize, &Arm)| ArmEntry {
             name: arm.name.clone(),
             folder: folder_name(&arm.name, at),
             agents: arms.surveys.get(at).map_or(0, |survey| survey.agents),
@@ -169,13 +180,13 @@ impl SweepFolder {
 
     /// Opens a folder to continue its sweep.
     pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<(SweepFolder, SweepManifest), DriveError> {
-        let manifest = SweepManifest::of(disk.as_ref(), path)?;
+        let (manifest, _) = SweepManifest::begun(disk.as_ref(), path)?;
         let lock = lock(disk.as_ref(), path)?;
         Ok((SweepFolder { disk, path: path.to_path_buf(), _lock: lock }, manifest))
     }
 
-    /// The arms, ready to run, from the folder alone.
-    pub(super) fn prepared(&self, manifest: &SweepManifest) -> Result<Vec<Prepared>, DriveError> {
+    /// Some arms, ready to run, from the folder alone.
+    pub(super) fn prepared(&self, manifest: &SweepManifest, arms: &[Arm]) -> Result<Vec<Prepared>, DriveError> {
         let read = |wish: &polity_kernel::scenario::FileWish, _: &polity_kernel::tree::Origin| {
             let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path);
             let entry = entry.ok_or_else(|| format!("{} does not hold this file", self.path.display()))?;
@@ -191,7 +202,7 @@ impl SweepFolder {
         let base = Prepared::nothing(manifest.name.clone(), manifest.source.clone());
         let mut base = base.with(Node::from_json(&manifest.scenario), &read)?;
         let mut prepared = Vec::new();
-        for arm in &manifest.design.arms {
+        for arm in arms {
             let ready = base.with(arm.applied(&base.tree)?, &read)?;
             base.share(&ready);
             prepared.push(ready);
@@ -217,6 +228,56 @@ impl SweepFolder {
 }
 
 impl SweepManifest {
+    /// Whether what was run is decided by the runs themselves, so that `arms.json` says it.
+    pub(super) fn decides(&self) -> bool {
+        self.design.until.is_some() || self.design.search.is_some()
+    }
+
+    /// The text of `arms.json`.
+    pub(super) fn arms_file(&self) -> Result<Vec<u8>, DriveError> {
+        let (factors, arms) = (self.design.factors.clone(), self.design.arms.clone());
+        let ran = Ran { factors, arms, entries: self.arms.clone() };
+        let text = serde_json::to_string_pretty(&ran).map(|text| text + "\n");
+        text.map(String::into_bytes)
+            .map_err(|error| DriveError::Folder(format!("{ARMS_FILE} cannot be written: {error}")))
+    }
+
+    /// Takes the arms as they were run from `arms.json`, which is written when all runs have ended. A kill may have left the folder without
+    /// it.
+    fn take_arms(&mut self, disk: &dyn Disk, dir: &Path, listing: &Listing) -> Result<(), DriveError> {
+        let path = dir.join(ARMS_FILE);
+        if !listing.files().any(|file| file == ARMS_FILE) || !disk.exists(&path).map_err(DriveError::disk(&path))? {
+            return Ok(());
+        }
+        let wrong = |what: &dyn std::fmt::Display| {
+            DriveError::Folder(format!("{} {what}; restore the original", path.display()))
+        };
+        if listing.fault(disk, dir, ARMS_FILE)?.is_some() {
+            return Err(wrong(&"was changed after the sweep ended"));
+        }
+        let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
+        let ran: Ran = serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+        (self.design.factors, self.design.arms, self.arms) = (ran.factors, ran.arms, ran.entries);
+        match self.matches() {
+            true => Ok(()),
+            false => Err(wrong(&"was changed: its arms do not match their folders")),
+        }
+    }
+
+    /// Adds the entry of the next arm of the design.
+    pub(super) fn add_entry(&mut self, agents: u32) {
+        let at = self.arms.len();
+        if let Some(arm) = self.design.arms.get(at) {
+            self.arms.push(ArmEntry { name: arm.name.clone(), folder: folder_name(&arm.name, at), agents });
+        }
+    }
+
+    /// Whether every arm has its entry. A folder name that does not match its arm could lead anywhere.
+    fn matches(&self) -> bool {
+        let named = |(at, arm): (usize, &ArmEntry)| arm.folder == folder_name(&arm.name, at);
+        self.arms.len() == self.design.arms.len() && self.arms.iter().enumerate().all(named)
+    }
+
     /// Reads `sweep.json`, and verifies it.
     pub fn of(disk: &dyn Disk, dir: &Path) -> Result<SweepManifest, DriveError> {
         Ok(Self::checked(disk, dir)?.0)
@@ -224,6 +285,15 @@ impl SweepManifest {
 
     /// The same, with the other required contents of the folder.
     pub(crate) fn checked(disk: &dyn Disk, dir: &Path) -> Result<(SweepManifest, Listing), DriveError> {
+        let (mut manifest, listing) = Self::begun(disk, dir)?;
+        if manifest.decides() {
+            manifest.take_arms(disk, dir, &listing)?;
+        }
+        Ok((manifest, listing))
+    }
+
+    /// The same, as it was when the sweep began.
+    fn begun(disk: &dyn Disk, dir: &Path) -> Result<(SweepManifest, Listing), DriveError> {
         /// Readable in any format version.
         #[derive(Deserialize)]
         struct Head {
@@ -262,9 +332,7 @@ impl SweepManifest {
             Ok(manifest) => manifest,
             Err(error) => return wrong(&format!("cannot be read: {error}")),
         };
-        // A folder name that does not match its arm could lead anywhere.
-        let named = |(at, arm): (usize, &ArmEntry)| arm.folder == folder_name(&arm.name, at);
-        match manifest.arms.len() == manifest.design.arms.len() && manifest.arms.iter().enumerate().all(named) {
+        match manifest.matches() {
             true => Ok((manifest, listing)),
             false => wrong(&"was changed: its arms do not match its design"),
         }

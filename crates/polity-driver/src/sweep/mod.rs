@@ -2,20 +2,27 @@
 //!
 //! The state of a sweep is in its folder: `sweep.json` lists the runs, and the run folders hold their progress. Continuing after a kill
 //! is therefore the same as starting: finished runs are read, started ones resumed, the others started. Tables are written once all runs
-//! have ended, in order of arm and seed.
+//! have ended, in order of arm and seed. A rule for seeds and a search add runs in batches; what they add follows from the runs so
+//! far alone, so they end in the same way after a kill.
 
 mod arms;
 mod begin;
+mod contrasts;
 mod folder;
 mod limits;
 mod mark;
 mod pool;
 mod results;
+mod search;
+mod sensitivity;
 
-pub use begin::{SweepSummary, WatchSweep, begin, check, resume};
+pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, resume};
+pub use contrasts::ContrastRow;
 pub use folder::{ArmEntry, SweepManifest};
 pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
 pub use mark::{SWEEP_FILE, is_sweep};
 pub use pool::HealthRow;
-pub use results::{ArmRow, ContrastRow};
+pub use results::ArmRow;
+pub use search::{Found, PosteriorRow, SearchRow};
+pub use sensitivity::SensitivityRow;

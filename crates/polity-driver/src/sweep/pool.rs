@@ -100,6 +100,23 @@ impl Outcomes {
         self.done.iter().map(|arm| arm.iter().filter(|done| done.is_none()).count()).collect()
     }
 
+    /// The values of a metric in the runs that have ended, by arm and seed, of the first seeds of each arm.
+    pub(super) fn values(&self, metric: &str, seeds: usize) -> Vec<Vec<Option<f64>>> {
+        let value = |done: &Option<Done>| done.as_ref().and_then(|done| done.values.get(metric).copied());
+        self.done.iter().map(|arm| arm.iter().take(seeds).map(value).collect()).collect()
+    }
+
+    /// Makes room for the arms that were added to the design.
+    pub(super) fn grow(&mut self, design: &Design) {
+        let added = design.arms.iter().skip(self.done.len()).map(|arm| vec![None; arm.seeds.len()]);
+        self.done.extend(added.collect::<Vec<_>>());
+    }
+
+    /// Keeps the first seeds of each arm only.
+    pub(super) fn keep(&mut self, seeds: usize) {
+        self.done.iter_mut().for_each(|arm| arm.truncate(seeds));
+    }
+
     /// All results, by arm and seed, once all runs have ended.
     pub(super) fn all(self) -> Option<Vec<Vec<Done>>> {
         self.done.into_iter().map(|arm| arm.into_iter().collect()).collect()

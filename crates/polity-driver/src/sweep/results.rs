@@ -1,10 +1,14 @@
 //! The tables of a sweep: one row per run and metric, means with intervals by arm, contrasts.
 
-use super::folder::{SweepManifest, run_folder};
+use super::begin::Stopping;
+use super::contrasts::{self, ARM, ContrastRow};
+use super::folder::{ARMS_FILE, SweepManifest, run_folder};
 use super::mark::SWEEP_FILE;
 use super::pool::{Done, HealthRow};
-use polity_kernel::scenario::{Design, Factor};
-use polity_stats::{self as stats, Estimate, Verdict};
+use super::search::{self, SearchRow};
+use super::sensitivity::{self, SensitivityRow};
+use polity_kernel::scenario::{Design, Factor, Intervals};
+use polity_stats::{self as stats, Estimate};
 use polity_store::disk::{Disk, create_dir_durably, write_atomically};
 use polity_store::listing::Listing;
 use polity_store::spreadsheet::inert;
@@ -33,100 +37,22 @@ pub struct ArmRow {
     pub n: usize,
 }
 
-/// A difference between arms, or between levels of a factor.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ContrastRow {
-    /// `arm`: an arm minus the baseline; `main effect`: the arms with a level minus those with the factor's first level.
-    pub contrast: &'static str,
-    /// The factor of a main effect.
-    pub factor: Option<String>,
-    /// The arm, or the level.
-    pub level: String,
-    /// What it is compared with.
-    pub reference: String,
-    /// The metric.
-    pub metric: String,
-    /// Difference of the means.
-    pub difference: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
-    /// Number of seeds (if not paired, of the arm with the fewest).
-    pub n: usize,
-    /// Whether it was computed seed by seed.
-    pub paired: bool,
-    /// `stable` if the interval excludes 0, `seed noise` if it does not, `unknown` without an interval.
-    pub verdict: Verdict,
-}
-
 /// The results of a sweep.
 pub(super) struct Results {
     pub arms: Vec<ArmRow>,
     pub contrasts: Vec<ContrastRow>,
+    pub sensitivity: Vec<SensitivityRow>,
+    pub search: Vec<SearchRow>,
     pub digest: String,
     metrics: Vec<String>,
 }
 
-/// Two groups of arms whose means are compared.
-struct Comparison<'a> {
-    contrast: &'static str,
-    factor: Option<&'a Factor>,
-    level: &'a str,
-    reference: &'a str,
-    plus: Vec<usize>,
-    minus: Vec<usize>,
-}
-
-/// Every arm against the baseline, and every level of each factor against its first.
-fn comparisons(design: &Design) -> Vec<Comparison<'_>> {
-    let mut all = Vec::new();
-    if let Some(baseline) = design.arms.get(design.baseline) {
-        for (at, arm) in design.arms.iter().enumerate().filter(|(at, _)| *at != design.baseline) {
-            let (plus, minus) = (vec![at], vec![design.baseline]);
-            all.push(Comparison {
-                contrast: "arm",
-                factor: None,
-                level: &arm.name,
-                reference: &baseline.name,
-                plus,
-                minus,
-            });
-        }
-    }
-    for (f, factor) in design.factors.iter().enumerate() {
-        let with = |level: usize| {
-            let has =
-                |(at, arm): (usize, &polity_kernel::scenario::Arm)| (arm.levels.get(f) == Some(&level)).then_some(at);
-            design.arms.iter().enumerate().filter_map(has).collect::<Vec<_>>()
-        };
-        for (level, name) in factor.levels.iter().enumerate().skip(1) {
-            let reference = &factor.levels[0];
-            let (plus, minus) = (with(level), with(0));
-            all.push(Comparison { contrast: "main effect", factor: Some(factor), level: name, reference, plus, minus });
-        }
-    }
-    all
-}
-
 /// Values of one metric: by arm and seed.
-type Values = Vec<Vec<Option<f64>>>;
+pub(super) type Values = Vec<Vec<Option<f64>>>;
 
-fn difference(design: &Design, of: &Comparison<'_>, values: &Values) -> Estimate {
-    if design.common_random_numbers {
-        // Seed by seed, over the seeds at which all arms of the comparison have the metric.
-        let seeds = values.first().map_or(0, Vec::len);
-        let level = |arms: &[usize], seed: usize| {
-            let values: Option<Vec<f64>> = arms.iter().map(|arm| values[*arm].get(seed).copied().flatten()).collect();
-            stats::mean(&values?)
-        };
-        let pairs: Vec<f64> =
-            (0..seeds).filter_map(|seed| Some(level(&of.plus, seed)? - level(&of.minus, seed)?)).collect();
-        return stats::student(&pairs);
-    }
-    let own: Vec<Vec<f64>> = values.iter().map(|arm| arm.iter().flatten().copied().collect()).collect();
-    let samples = |arms: &[usize]| arms.iter().map(|arm| own[*arm].as_slice()).collect::<Vec<_>>();
-    stats::welch(&samples(&of.plus), &samples(&of.minus))
+/// The values of a metric in runs given by arm and seed.
+pub(super) fn values_of(name: &str, runs: &[Vec<Done>]) -> Values {
+    runs.iter().map(|arm| arm.iter().map(|run| run.values.get(name).copied()).collect()).collect()
 }
 
 impl Results {
@@ -134,10 +60,7 @@ impl Results {
     pub(super) fn of(design: &Design, runs: &[Vec<Done>]) -> Results {
         let metrics: BTreeSet<&String> = runs.iter().flatten().flat_map(|run| run.values.keys()).collect();
         let metrics: Vec<String> = metrics.into_iter().cloned().collect();
-        let values: Vec<Values> = metrics
-            .iter()
-            .map(|name| runs.iter().map(|arm| arm.iter().map(|run| run.values.get(name).copied()).collect()).collect())
-            .collect();
+        let values: Vec<Values> = metrics.iter().map(|name| values_of(name, runs)).collect();
         let cells: Vec<(usize, usize)> =
             (0..design.arms.len()).flat_map(|arm| (0..metrics.len()).map(move |metric| (arm, metric))).collect();
         // Results are joined in order.
@@ -149,30 +72,35 @@ impl Results {
                 ArmRow { arm: design.arms[arm].name.clone(), metric: metrics[metric].clone(), mean, low, high, n }
             })
             .collect();
-        let compared = comparisons(design);
-        let cells: Vec<(&Comparison<'_>, usize)> =
-            compared.iter().flat_map(|of| (0..metrics.len()).map(move |metric| (of, metric))).collect();
-        let contrasts = cells
-            .into_par_iter()
-            .map(|(of, metric)| {
-                let found = difference(design, of, &values[metric]);
-                ContrastRow {
-                    contrast: of.contrast,
-                    factor: of.factor.map(|factor| factor.name.clone()),
-                    level: of.level.to_string(),
-                    reference: of.reference.to_string(),
-                    metric: metrics[metric].clone(),
-                    difference: found.mean,
-                    low: found.low,
-                    high: found.high,
-                    n: found.n,
-                    paired: design.common_random_numbers,
-                    verdict: found.verdict(),
-                }
-            })
-            .collect();
+        let contrasts = contrasts::rows(design, &metrics, &values);
+        let sensitivity = sensitivity::rows(design, &metrics, &values);
+        let search = search::rows(design, &|name| values_of(name, runs));
         let digests: Vec<&str> = runs.iter().flatten().map(|run| run.digest.as_str()).collect();
-        Results { arms, contrasts, digest: digest_of(digests.join("\n").as_bytes()).to_string(), metrics }
+        let digest = digest_of(digests.join("\n").as_bytes()).to_string();
+        Results { arms, contrasts, sensitivity, search, digest, metrics }
+    }
+
+    /// How the design's rule that adds seeds ended.
+    pub(super) fn stopping(&self, design: &Design) -> Option<Stopping> {
+        let until = design.until.as_ref()?;
+        let interval = |low: Option<f64>, high: Option<f64>| low.zip(high);
+        let widest = match until.of {
+            Intervals::Arms => {
+                let rows = self.arms.iter().filter(|row| row.metric == until.metric);
+                until.widest(rows.map(|row| interval(row.low, row.high)))
+            }
+            Intervals::Differences => {
+                let rows = self.contrasts.iter().filter(|row| row.contrast == ARM && row.metric == until.metric);
+                until.widest(rows.map(|row| interval(row.low, row.high)))
+            }
+        };
+        Some(Stopping {
+            metric: until.metric.clone(),
+            halfwidth: until.halfwidth,
+            widest,
+            narrow: widest.is_some_and(|widest| widest <= until.halfwidth),
+            seeds: design.arms.first().map_or(0, |arm| arm.seeds.len()),
+        })
     }
 
     /// Writes the tables, as Parquet and CSV, unless all exist unchanged.
@@ -185,8 +113,14 @@ impl Results {
         health: &[HealthRow],
     ) -> Result<(), DriveError> {
         let design = &manifest.design;
-        let tables =
-            [self.runs_table(design, runs), self.summary_table(), self.contrasts_table(), health_table(health)];
+        let contrasts = contrasts::table(&self.contrasts);
+        let mut tables = vec![self.runs_table(design, runs), self.summary_table(), contrasts, health_table(health)];
+        if design.sample.is_some() {
+            tables.push(sensitivity::table(&self.sensitivity));
+        }
+        if design.search.is_some() {
+            tables.push(search::table(design, &self.search));
+        }
         let listed = SweepManifest::checked(disk.as_ref(), dir)?.1;
         let mut listing = Listing::default();
         let began_with = listed.files().filter(|path| *path == SWEEP_FILE || path.starts_with("inputs/"));
@@ -202,6 +136,11 @@ impl Results {
             let text = csv(spec, batch)?;
             listing.add(name.as_str(), &text);
             texts.push((dir.join(name), text));
+        }
+        if manifest.decides() {
+            let text = manifest.arms_file()?;
+            listing.add(ARMS_FILE, &text);
+            texts.push((dir.join(ARMS_FILE), text));
         }
         let folder = dir.join("tables");
         let parts = listed.parts();
@@ -297,51 +236,6 @@ impl Results {
         let doc = "One row per arm and metric. Intervals: Student's, 95 %, of the mean over seeds.".to_string();
         (
             TableSpec { name: "summary".into(), doc, columns, volatile: false, only_with_rows: false },
-            Batch { rows: rows.len(), columns: data },
-        )
-    }
-
-    fn contrasts_table(&self) -> (TableSpec, Batch) {
-        let rows = &self.contrasts;
-        let text = |name: &str, doc: &str| ColumnSpec::new(name, Kind::Text, doc);
-        let columns = vec![
-            text(
-                "contrast",
-                "`arm`: an arm minus the baseline; `main effect`: arms with a level minus those with the first level",
-            ),
-            text("factor", "factor of a main effect").nullable(),
-            text("level", "the arm, or the level"),
-            text("reference", "what it is compared with"),
-            text("metric", "quantity and metric"),
-            ColumnSpec::new("difference", Kind::F64, "difference of the means").nullable(),
-            ColumnSpec::new("low", Kind::F64, "lower end of the 95 % interval").nullable(),
-            ColumnSpec::new("high", Kind::F64, "upper end of the 95 % interval").nullable(),
-            ColumnSpec::new("n", Kind::U32, "seeds"),
-            ColumnSpec::new("paired", Kind::Bool, "whether differences were taken seed by seed"),
-            text(
-                "verdict",
-                "`stable`: the interval excludes 0; `seed noise`: it does not; `unknown`: there is no interval",
-            ),
-        ];
-        let data = vec![
-            Column::Text(rows.iter().map(|row| row.contrast.to_string()).collect()),
-            Column::MaybeText(rows.iter().map(|row| row.factor.clone()).collect()),
-            Column::Text(rows.iter().map(|row| row.level.clone()).collect()),
-            Column::Text(rows.iter().map(|row| row.reference.clone()).collect()),
-            Column::Text(rows.iter().map(|row| row.metric.clone()).collect()),
-            Column::MaybeF64(rows.iter().map(|row| row.difference).collect()),
-            Column::MaybeF64(rows.iter().map(|row| row.low).collect()),
-            Column::MaybeF64(rows.iter().map(|row| row.high).collect()),
-            Column::U32(rows.iter().map(|row| row.n as u32).collect()),
-            Column::Bool(rows.iter().map(|row| row.paired).collect()),
-            Column::Text(rows.iter().map(|row| row.verdict.word().to_string()).collect()),
-        ];
-        let doc =
-            "One row per difference and metric. Intervals: Student's, 95 %, of the differences by seed; Welch's where \
-             they are not paired."
-                .to_string();
-        (
-            TableSpec { name: "contrasts".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },
         )
     }

@@ -4,7 +4,7 @@ use super::answers::{boxed, last_number, letter, letter_of};
 use super::{Checker, Item, ItemPart, Recording, Scorer, program};
 use crate::ask::PlannedCall;
 use crate::items::Shape;
-use crate::population::{Population, Table};
+use crate::population::{Cell, Population, Table};
 use crate::rng::{Draws, Stream};
 use crate::scenario::ItemSource;
 use crate::tool::{Arguments, ToolCall};
@@ -201,9 +201,12 @@ impl Planned {
 /// Returns the cells of a row as a JSON object.
 fn row_of_table(table: &Table, all: &Population, row: u32) -> String {
     let cell = |(c, (name, _)): (usize, (&str, _))| {
-        let number = table.number_column(name).ok().and_then(|c| serde_json::Number::from_f64(all.number(c, row)));
-        let text = || serde_json::Value::from(all.cell(c, row).to_string());
-        (name.to_owned(), number.map_or_else(text, serde_json::Value::from))
+        let value = match all.cell(c, row) {
+            // A missing number is null.
+            Cell::Number(number) => serde_json::Value::from(number),
+            Cell::Text(word) => serde_json::Value::from(word),
+        };
+        (name.to_owned(), value)
     };
     serde_json::Value::Object(table.columns().enumerate().map(cell).collect()).to_string()
 }

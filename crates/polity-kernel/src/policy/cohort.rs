@@ -25,19 +25,19 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], name: &str) -> Result<T, Bug> {
 
 impl<P: CohortPolicy> CohortHost for Host<P> {
     fn init_shared(&self) -> SharedBox {
-        Box::new(self.policy.init_shared())
+        Box::new(self.policies.any().init_shared())
     }
 
     fn count(&self, members: &Members<'_>) -> Result<TallyBox, Bug> {
         let Members { round, first, states, base, len, observations, gone, shared_context } = *members;
         let states: &DigestVec<P::State> = typed(states.as_ref())?;
-        let mut tally = self.policy.tally();
+        let mut tally = self.policies.any().tally();
         for (i, state) in states.iter().take(len).enumerate() {
             if !gone.is_empty() && gone.binary_search(&((base + i) as u32)).is_ok() {
                 continue;
             }
             let person = Person { id: first + i as AgentId, population: &shared_context.population };
-            self.policy.count(&mut tally, round, state, person, observations.row(base + i));
+            self.policies.any().count(&mut tally, round, state, person, observations.row(base + i));
         }
         Ok(Box::new(tally))
     }
@@ -47,8 +47,8 @@ impl<P: CohortPolicy> CohortHost for Host<P> {
         for tally in tallies {
             own.push(*tally.downcast().map_err(|_| Bug::internal("a tally is of another policy's type"))?);
         }
-        let merged = tree_reduce(own, |left, right| self.policy.merge(left, right));
-        Ok(Box::new(merged.unwrap_or_else(|| self.policy.tally())))
+        let merged = tree_reduce(own, |left, right| self.policies.any().merge(left, right));
+        Ok(Box::new(merged.unwrap_or_else(|| self.policies.any().tally())))
     }
 
     fn encode_tally(&self, tally: &TallyBox) -> Result<Vec<u8>, Bug> {
@@ -71,7 +71,7 @@ impl<P: CohortPolicy> CohortHost for Host<P> {
         let mut book = Book::default();
         let mut context =
             CohortContext { round, shared_context, ask: Ask::new(Asker::Cohort, 0, round, answers, &mut book) };
-        let polled = poll_once(self.policy.cohort_step(&mut next, typed(tally.as_ref())?, &mut context));
+        let polled = poll_once(self.policies.any().cohort_step(&mut next, typed(tally.as_ref())?, &mut context));
         let open = context.ask.close()?;
         let bug = |message: String| Bug::Cohort { cohort, round, message };
         match polled {

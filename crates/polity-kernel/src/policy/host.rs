@@ -3,7 +3,7 @@
 use super::round::Round;
 use super::suspended::{Suspended, Waiting};
 use super::turn::{Address, Messages, Post, Turn, Words};
-use super::{Person, Policy, SharedContext, StateColumn};
+use super::{Person, Policy, SharedContext, StateColumn, Variants};
 use crate::ask::{Answer, Ask, Asker, Book, Effect, MOST_QUESTIONS, Request, poll_once};
 use crate::cohort::{CohortHost, CohortPolicy, SharedBox, States};
 use crate::digest::{Digest, DigestVec, Kind, RowHash};
@@ -157,8 +157,8 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn cohort_host(&self) -> Option<&dyn CohortHost>;
     /// Returns the columns of its agents' states.
     fn columns(&self) -> Vec<WorldColumn>;
-    /// Returns the values of the column of this name, one per agent, if it has such a column.
-    fn column(&self, states: &States, name: &str) -> Option<Vec<f64>>;
+    /// Returns the values of the column of this name, one per agent, of whom `first` is the first; if it has such a column.
+    fn column(&self, states: &States, first: AgentId, name: &str, shared_context: &SharedContext) -> Option<Vec<f64>>;
     /// Returns the digest of these states.
     fn digest(&self, states: &States) -> Result<Digest, Bug>;
     fn init_state(&self, ids: std::ops::Range<AgentId>, shared_context: &SharedContext, round: u32) -> States;
@@ -203,20 +203,20 @@ pub(crate) trait PolicyHost: Send + Sync {
 
 /// A policy of a known type, and its cohort step if it has one.
 pub(crate) struct Host<P: Policy> {
-    pub policy: P,
+    pub policies: Variants<P>,
     cohort_step: Option<fn(&Host<P>) -> &dyn CohortHost>,
 }
 
 impl<P: CohortPolicy> Host<P> {
     /// Makes the host of a policy with a cohort step.
-    pub fn with_cohort_step(policy: P) -> Self {
-        Host { policy, cohort_step: Some(|host| host) }
+    pub fn with_cohort_step(policies: Variants<P>) -> Self {
+        Host { policies, cohort_step: Some(|host| host) }
     }
 }
 
 impl<P: Policy> Host<P> {
-    pub fn new(policy: P) -> Self {
-        Host { policy, cohort_step: None }
+    pub fn new(policies: Variants<P>) -> Self {
+        Host { policies, cohort_step: None }
     }
 
     fn states<'s>(&self, states: &'s States) -> Result<&'s DigestVec<P::State>, Bug> {
@@ -252,7 +252,8 @@ impl<P: Policy> Host<P> {
 
     fn fresh(&self, who: AgentId, shared_context: &SharedContext, round: u32) -> P::State {
         let mut draws = Draws::new(shared_context.seed, Stream::Birth, round, who);
-        self.policy.init_state(Person { id: who, population: &shared_context.population }, &mut draws)
+        let policy = self.policies.of(who, shared_context);
+        policy.init_state(Person { id: who, population: &shared_context.population }, &mut draws)
     }
 
     /// Runs the turns of consecutive agents. Completed turns commit. Turns that wait for answers leave only their open questions,
@@ -307,7 +308,7 @@ impl<P: Policy> Host<P> {
                 acts,
                 posts: &mut lane.posts,
             };
-            let polled = poll_once(self.policy.act(&mut next, &mut turn));
+            let polled = poll_once(self.policies.of(who, shared_context).act(&mut next, &mut turn));
             used |= turn.draws.used();
             if polled.is_some() {
                 turn.ask.forget();
@@ -426,15 +427,24 @@ fn take_back(acts: &mut Actions, rows: usize, texts: usize, lane: &mut Lane) {
 
 impl<P: Policy> PolicyHost for Host<P> {
     fn models(&self) -> Vec<String> {
-        self.policy.models()
+        let mut models: Vec<String> = self.policies.any().models();
+        for model in self.policies.all().iter().skip(1).flat_map(Policy::models) {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        models
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of::<P::State>() + self.policy.memory_bytes()
+        let policies = self.policies.all();
+        // Each agent may have parameters of its own.
+        let own = if policies.len() > 1 { size_of::<P>() } else { 0 };
+        size_of::<P::State>() + own + policies.iter().map(Policy::memory_bytes).max().unwrap_or(0)
     }
 
     fn tells_neighbours(&self) -> bool {
-        self.policy.tells_neighbours()
+        self.policies.all().iter().any(Policy::tells_neighbours)
     }
 
     fn cohort_host(&self) -> Option<&dyn CohortHost> {
@@ -448,17 +458,18 @@ impl<P: Policy> PolicyHost for Host<P> {
             doc: column.doc.into(),
             range: column.range,
         };
-        P::COLUMNS.iter().map(column).chain(self.policy.state_columns()).collect()
+        P::COLUMNS.iter().map(column).chain(self.policies.any().state_columns()).collect()
     }
 
-    fn column(&self, states: &States, name: &str) -> Option<Vec<f64>> {
+    fn column(&self, states: &States, first: AgentId, name: &str, shared_context: &SharedContext) -> Option<Vec<f64>> {
         debug_assert!(states.is::<DigestVec<P::State>>(), "a cohort's states are of another policy's type");
-        let states = self.states(states).ok()?;
+        let states = (first..).zip(self.states(states).ok()?.iter());
+        let of = |who: AgentId| self.policies.of(who, shared_context);
         if let Some(column) = P::COLUMNS.iter().find(|column| column.name == name) {
-            return Some(states.iter().map(|state| (column.value)(&self.policy, state)).collect());
+            return Some(states.map(|(who, state)| (column.value)(of(who), state)).collect());
         }
-        let column = self.policy.state_columns().iter().position(|column| column.name == name)?;
-        Some(states.iter().map(|state| self.policy.state_value(state, column)).collect())
+        let column = self.policies.any().state_columns().iter().position(|column| column.name == name)?;
+        Some(states.map(|(who, state)| of(who).state_value(state, column)).collect())
     }
 
     fn init_state(&self, ids: std::ops::Range<AgentId>, shared_context: &SharedContext, round: u32) -> States {
@@ -568,7 +579,7 @@ impl<P: Policy> PolicyHost for Host<P> {
             acts: &mut acts,
             posts: &mut posts,
         };
-        let asked = self.policy.interview(state, &turn, question);
+        let asked = self.policies.of(who, shared_context).interview(state, &turn, question);
         asked.map_err(|fault| Bug::Turn { agent: who, round, message: fault.0 })
     }
 

@@ -1,6 +1,7 @@
 //! What a policy can bind to.
 
 use super::SharedContext;
+use crate::AgentId;
 use crate::ask::Settings;
 use crate::interface::{ActionArgument, Interface, NumberSlot, TableSlot, TextSlot};
 use crate::method::{Methods, Team, TeamSource};
@@ -8,6 +9,7 @@ use crate::scenario::TextSource;
 use crate::toolbox::Toolbox;
 use crate::tree::Invalid;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a policy can bind to when the society is built.
@@ -21,6 +23,8 @@ pub struct PolicySetup<'a> {
     pub shared_context: &'a SharedContext,
     /// Number of agents at the start.
     pub agents: u32,
+    /// The agents of the policy's cohort at the start.
+    pub cohort: &'a Range<AgentId>,
     /// Rounds planned.
     pub rounds: u32,
     /// The world's prompts for model-driven agents: templates by name, from its folder.

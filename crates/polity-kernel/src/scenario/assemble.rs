@@ -1,23 +1,24 @@
 //! Assembly of a machine from a scenario: the one place where leaves meet.
 
+mod cohorts;
 mod evaluation;
+mod measures;
 
 use super::draft::{Draft, SocietyDraft};
 use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
-use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario, toolbox};
+use super::{Answers, Assembled, Change, FileKind, MessageSource, Scenario, toolbox};
 use crate::method::MOST_RETRIES;
-use crate::metric::Source;
 use crate::outline::Guesses;
 use crate::policy::{PolicySetup, SharedContext};
 use crate::population::Population;
 use crate::registry::Registry;
-use crate::society::{Leaves, Measure, Plan, PlannedMessage, Reads, interface_of};
+use crate::society::{Leaves, Plan, PlannedMessage, interface_of};
 use crate::topology::{self, Topology, TopologySpec};
 use crate::transport::Transport;
-use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
+use crate::tree::{Invalid, Node, TreeError, Value};
 use crate::world::{Activation, Split, WorldHost, WorldSetup};
 use std::sync::Arc;
 
@@ -193,135 +194,6 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// Returns the number of agents of each cohort for `agents` in all (`None`: as the cohorts say).
-fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Vec<u32>, TreeError> {
-    let Some(cohorts) = &scenario.cohorts else {
-        return Err(wrong(
-            "",
-            None,
-            tree,
-            "a society needs `cohorts`, which say who its agents are",
-            Some("for instance `cohorts: [{policy: {kind: level-k}}]`"),
-        ));
-    };
-    let node = tree.get("cohorts");
-    let error = |message: String, help: Option<&str>| wrong("cohorts", node, tree, message, help);
-    if cohorts.is_empty() || cohorts.len() > 1000 {
-        return Err(error(format!("a society must have 1 to 1000 cohorts, not {}", cohorts.len()), None));
-    }
-    let mut weights = Vec::new();
-    for (i, cohort) in cohorts.iter().enumerate() {
-        let here = node.and_then(|n| match &n.value {
-            Value::List(items) => items.get(i),
-            _ => None,
-        });
-        let weight = weight(cohort, cohorts.len() == 1);
-        weights.push(weight.map_err(|(message, help)| wrong(&format!("cohorts[{i}]"), here, tree, message, help))?);
-    }
-    let shares = cohorts.iter().filter(|cohort| cohort.share.is_some()).count();
-    let counts = cohorts.iter().filter(|cohort| matches!(cohort.count, Some(Count::Scaled(_)))).count();
-    let fixed_total: u64 = cohorts.iter().filter_map(|cohort| cohort.fixed()).map(u64::from).sum();
-    if shares > 0 && counts > 0 {
-        return Err(error("some cohorts have a `share` and some a `count`".into(), Some("use one of the two for all")));
-    }
-    let sum: f64 = weights.iter().sum();
-    if shares > 0 && (sum - 1.0).abs() > 1e-6 {
-        return Err(error(format!("the shares sum to {sum}, not to 1"), None));
-    }
-    let counted = if shares == 0 && counts > 0 { Some(sum as u64) } else { None };
-    let only_fixed = shares == 0 && counts == 0 && fixed_total > 0;
-    let asked = counted.or(only_fixed.then_some(0)).map(|counted| counted + fixed_total);
-    if let (None, Some(rows), Some(asked)) = (scenario.agents, table_rows, asked)
-        && asked != u64::from(rows)
-    {
-        let message = two_numbers_of_agents(cohorts, rows);
-        return Err(error(message, Some("add `agents`")));
-    }
-    let total = match (scenario.agents, table_rows, counted) {
-        (Some(n), _, _) => u64::from(n),
-        (None, Some(rows), _) => u64::from(rows),
-        (None, None, Some(n)) => n + fixed_total,
-        (None, None, None) if only_fixed => fixed_total,
-        _ => {
-            let help = Some("add `agents: 1000`, or give every cohort a `count`");
-            return Err(wrong("", None, tree, "the number of agents is missing", help));
-        }
-    };
-    let scaled = weights.iter().filter(|w| **w > 0.0).count() as u64;
-    if total > u64::from(MOST_AGENTS) || total < fixed_total + scaled || only_fixed && total != fixed_total {
-        let message = format!(
-            "{total} agents cannot be split: fixed cohorts take {fixed_total}, and each of the {scaled} others needs at least one"
-        );
-        return Err(wrong("agents", tree.get("agents"), tree, message, None));
-    }
-    Ok(largest_remainder(&weights, sum, total - fixed_total)
-        .into_iter()
-        .zip(cohorts)
-        .map(|(n, cohort)| cohort.fixed().unwrap_or(n))
-        .collect())
-}
-
-/// The weight of a cohort when the agents are split: its share, its count, or 0 if its size is fixed. The error is a message and a hint.
-fn weight(cohort: &CohortSource, alone: bool) -> Result<f64, (String, Option<&'static str>)> {
-    match (cohort.share, cohort.count) {
-        (Some(_), Some(_)) => Err(("give `share` or `count`, not both".into(), None)),
-        (Some(share), None) if !(share > 0.0 && share <= 1.0) => {
-            Err((format!("`share` must be above 0 and at most 1, not {share}"), None))
-        }
-        (Some(share), None) => Ok(share),
-        (None, Some(Count::Scaled(0) | Count::Fixed { fixed: 0 })) => {
-            Err(("a cohort must have at least one agent".into(), Some("remove the cohort")))
-        }
-        (None, Some(Count::Scaled(n))) => Ok(f64::from(n)),
-        (None, Some(Count::Fixed { .. })) => Ok(0.0),
-        (None, None) if alone => Ok(1.0),
-        (None, None) => {
-            let message = "if there are several cohorts, each needs a `share` or a `count`";
-            Err((message.into(), Some("for instance `share: 0.5`")))
-        }
-    }
-}
-
-/// Asks which of two numbers of agents is meant.
-fn two_numbers_of_agents(cohorts: &[CohortSource], rows: u32) -> String {
-    let parts: Vec<String> = cohorts
-        .iter()
-        .filter_map(|cohort| match cohort.count? {
-            Count::Scaled(n) | Count::Fixed { fixed: n } => Some(n.to_string()),
-        })
-        .collect();
-    format!(
-        "the number of agents is unclear: the cohorts have {}, but the population's file has {rows} rows",
-        parts.join(" + ")
-    )
-}
-
-/// Splits `total` in proportion to the weights. Every positive weight gets at least one.
-fn largest_remainder(weights: &[f64], sum: f64, total: u64) -> Vec<u32> {
-    let exact: Vec<f64> = weights.iter().map(|w| if sum > 0.0 { w / sum * total as f64 } else { 0.0 }).collect();
-    let mut sizes: Vec<u64> =
-        exact.iter().zip(weights).map(|(x, w)| (x.floor() as u64).max(u64::from(*w > 0.0))).collect();
-    let mut order: Vec<usize> = (0..weights.len()).filter(|i| weights[*i] > 0.0).collect();
-    order.sort_by(|a, b| (exact[*b].fract()).total_cmp(&exact[*a].fract()).then(a.cmp(b)));
-    let mut given: u64 = sizes.iter().sum();
-    for i in order.iter().cycle().take(order.len() * 2) {
-        if given >= total {
-            break;
-        }
-        sizes[*i] += 1;
-        given += 1;
-    }
-    // The minimum of one may have assigned too much: take from the largest.
-    while given > total {
-        match (0..sizes.len()).filter(|i| sizes[*i] > 1).max_by_key(|i| sizes[*i]) {
-            Some(i) => sizes[i] -= 1,
-            None => break,
-        }
-        given -= 1;
-    }
-    sizes.into_iter().map(|n| n as u32).collect()
-}
-
 /// Returns who hears whom, and whether ties have a direction. Generated topologies have none.
 fn topology(
     scenario: &Scenario,
@@ -455,13 +327,13 @@ fn society(
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
-    let leaves = leaves(tree, registry, inputs, &shared_context, agents, shards)?;
+    let leaves = leaves(tree, registry, inputs, &shared_context, &sizes, shards)?;
     reserve_states(tree, &sizes, &shared_context, &leaves, memory)?;
     let mut later = Vec::new();
     let mut messages = planned_messages(tree, 0, agents)?;
     for (at, tree) in changes(scenario, tree, &["world", "cohorts", MESSAGES])? {
         messages.extend(planned_messages(&tree, at, agents)?);
-        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, agents, shards)?));
+        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, &sizes, shards)?));
     }
     if lag > 0
         && let Some(i) = leaves.policies.iter().position(|policy| policy.cohort_host().is_some())
@@ -525,20 +397,21 @@ fn shared_context(
         Some(source) => Some(People::new(source, tree.get("population").unwrap_or(tree), inputs)?),
         None => None,
     };
-    let sizes = sizes(scenario, tree, people.as_ref().and_then(People::rows))?;
-    let agents: u32 = sizes.iter().sum();
+    let split = cohorts::split(scenario, tree, people.as_ref().and_then(People::rows))?;
+    let agents = split.agents();
     let unfit = |why: String| does_not_fit(tree, "agents", why);
     memory.reserve_agents(agents).map_err(unfit)?;
     if let Some(people) = &people {
         memory.reserve("population", people.memory_bytes(agents)).map_err(unfit)?;
     }
-    let population = match people {
+    let (population, sizes) = match people {
         Some(people) => {
             // Cohorts take agents in order: with a sorted file they would differ by more than their policies.
-            let shuffled = sizes.len() > 1 && !by_agent(scenario);
-            people.make(agents, shuffled, scenario.seed, outline)?
+            let shuffled = split.takes_in_order() && !by_agent(scenario);
+            let population = people.make(agents, shuffled, scenario.seed, outline)?;
+            split.arrange(tree, population, by_agent(scenario))?
         }
-        None => Population::empty(agents),
+        None => split.arrange(tree, Population::empty(agents), false)?,
     };
     let topology = topology(scenario, tree, agents, &population, inputs, memory, outline)?;
     let (topology, directed) = topology.unwrap_or((Topology::None { n: agents }, false));
@@ -633,9 +506,10 @@ fn leaves(
     registry: &Registry,
     inputs: &Inputs,
     shared_context: &SharedContext,
-    agents: u32,
+    sizes: &[u32],
     shards: usize,
 ) -> Result<Leaves, TreeError> {
+    let agents = sizes.iter().sum();
     let scenario = Scenario::read(tree)?;
     let SharedContext { population, topology, .. } = shared_context;
     let setup = WorldSetup { agents, population, topology, lag: scenario.answers.lag(), texts: &inputs.texts };
@@ -655,6 +529,7 @@ fn leaves(
         prompts: registry.prompts(&name),
         shared_context,
         agents,
+        cohort: &(0..agents),
         rounds: scenario.rounds,
         model: scenario.model.as_deref(),
         settings: scenario.settings,
@@ -663,7 +538,11 @@ fn leaves(
         toolbox: &toolbox,
     };
     let mut policies = Vec::new();
-    for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
+    let mut first = 0;
+    for (i, (cohort, size)) in scenario.cohorts.iter().flatten().zip(sizes).enumerate() {
+        let cohort_of = first..first + size;
+        first += size;
+        let setup = PolicySetup { cohort: &cohort_of, ..setup };
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
     // Teams keep the toolbox.
@@ -673,74 +552,12 @@ fn leaves(
     }
     let of_world = interface.columns.len();
     let interface = interface_of(&*worlds[0], &policies);
+    let measurable = measures::Measurable { registry, world: &name, interface: &interface, of_world, population };
     let mut measures = Vec::new();
     for (i, node) in scenario.metrics.iter().enumerate() {
-        measures.push(measure(node, &format!("metrics[{i}]"), registry, &name, &interface, of_world)?);
+        measures.extend(measurable.measures(node, &format!("metrics[{i}]"))?);
     }
     Ok(Leaves { worlds, policies, measures })
-}
-
-fn measure(
-    node: &Node,
-    path: &str,
-    registry: &Registry,
-    world: &str,
-    interface: &crate::interface::Interface,
-    of_world: usize,
-) -> Result<Measure, TreeError> {
-    let (kind, rest) = node.split_kind(path)?;
-    let Value::Map(entries) = &rest.value else {
-        return Err(wrong(path, Some(node), node, "a metric must be a map", None));
-    };
-    let (own, others): (Vec<_>, Vec<_>) =
-        entries.iter().cloned().partition(|(key, _): &(Key, Node)| key.name == "of" || key.name == "every");
-    let own = Node { value: Value::Map(own), origin: rest.origin.clone() };
-    let rest = Node { value: Value::Map(others), origin: rest.origin };
-    let MetricKeys { of, every } = own.read(path)?;
-    if every == Some(0) {
-        return Err(own.blame(path, Invalid { key: "every".into(), message: "must be at least 1 round".into() }));
-    }
-    let column = interface.columns.iter().position(|c| c.name == of);
-    let act = interface.acts.iter().position(|a| a.name == of);
-    let (reads, range) = match (column, act) {
-        (Some(i), _) if i < of_world => (Reads::Column(i), interface.columns[i].range),
-        (_, Some(i)) if !interface.acts[i].argument.has_number() => {
-            let message = format!("acts of the kind `{of}` carry no number that could be measured");
-            return Err(own.blame(path, Invalid { key: "of".into(), message }));
-        }
-        (_, Some(i)) => {
-            let range = match interface.acts[i].argument {
-                crate::interface::ActionArgument::Number { low, high } => Some((low, high)),
-                _ => None,
-            };
-            (Reads::Action(i as u16), range)
-        }
-        (Some(i), None) => (Reads::State(interface.columns[i].name.clone()), interface.columns[i].range),
-        (None, None) => {
-            let names = interface.columns.iter().map(|c| &c.name).chain(interface.acts.iter().map(|a| &a.name));
-            let mut known: Vec<&str> = names.map(AsRef::as_ref).collect();
-            known.sort_unstable();
-            known.dedup();
-            let near = nearest(&of, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return Err(own.blame(
-                path,
-                Invalid {
-                    key: "of".into(),
-                    message: format!("the world `{world}` has no quantity `{of}`{near} (it has {})", known.join(", ")),
-                },
-            ));
-        }
-    };
-    let host = registry.open_metric(&kind, &rest, path, &Source { name: &of, range }).map_err(|mut error| {
-        // The keys of every metric were read before.
-        error.help = error.help.map(|help| match help.strip_prefix("known keys: ") {
-            Some("none") => "known keys: of, every".into(),
-            Some(own) => format!("known keys: of, every, {own}"),
-            None => help,
-        });
-        error
-    })?;
-    Ok(Measure { host, reads, name: format!("{of}.{}", kind.name), every: every.unwrap_or(1) })
 }
 
 /// Names of the kinds of input files, for drivers that read them.
@@ -754,22 +571,6 @@ impl FileKind {
             FileKind::Text => "text",
             FileKind::Bytes => "file",
             FileKind::Folder => "folder",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::largest_remainder;
-
-    #[test]
-    fn proportions_are_kept_and_nobody_is_left_out() {
-        assert_eq!(largest_remainder(&[0.5, 0.3, 0.2], 1.0, 10), [5, 3, 2]);
-        assert_eq!(largest_remainder(&[0.5, 0.3, 0.2], 1.0, 7), [4, 2, 1]);
-        assert_eq!(largest_remainder(&[0.98, 0.01, 0.01], 1.0, 5), [3, 1, 1]);
-        assert_eq!(largest_remainder(&[1.0, 0.0, 1.0], 2.0, 3), [2, 0, 1]);
-        for total in 3..200 {
-            assert_eq!(largest_remainder(&[0.98, 0.01, 0.01], 1.0, total).iter().sum::<u32>() as u64, total);
         }
     }
 }

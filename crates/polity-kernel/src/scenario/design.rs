@@ -1,10 +1,28 @@
 //! The `design:` of a scenario: the runs of a sweep, and the metrics read from them.
 
+mod combine;
+mod factors;
+mod fraction;
+mod sample;
+mod search;
+mod seeds;
+#[cfg(test)]
+mod tests;
+
+pub(super) use factors::placed;
+pub use fraction::Fraction;
+pub use sample::{Range, Sample, Scale};
+pub use search::{By, Search, SearchSource, Target};
+pub use seeds::{Intervals, Until};
+
 use super::expectation::Expectation;
 use super::leave_one_out::LeaveOneOut;
 use crate::digest::{Digest, Kind, RowHash};
-use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
+use crate::tree::{Node, Origin, TreeError, Value, item, nearest};
+use combine::Crossing;
+use factors::{read_arms, read_factors};
 use schemars::JsonSchema;
+use seeds::read_seeds;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +31,7 @@ const MOST_ARMS: u64 = 10_000;
 /// Maximum number of runs of a design.
 const MOST_RUNS: u64 = 1_000_000;
 /// The column and the factor of named arms, if there are other factors.
-const NAMED: &str = "named_arm";
+pub const NAMED: &str = "named_arm";
 /// Columns of a sweep's tables, which no factor may be named after.
 const COLUMNS: [&str; 5] = ["arm", "seed", "metric", "value", "digest"];
 /// Keys of a scenario that no arm may set.
@@ -24,16 +42,26 @@ const FIXED: [&str; 5] = ["seed", "design", "polity", "name", "description"];
 #[serde(deny_unknown_fields)]
 pub struct DesignSource {
     /// Factors with their levels; every combination of levels is an arm. `world.fraction: [0.5, 0.7]`, or with a name of its own
-    /// `fraction: {path: world.fraction, values: [0.5, 0.7]}`.
+    /// `fraction: {path: world.fraction, values: [0.5, 0.7]}`; values may have names, `{low: 0.5, high: 0.7}`. With `sample`, a factor may
+    /// have a range instead: `{path: world.fraction, range: [0.1, 0.9], scale: log, whole: false}`.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub factors: Option<Node>,
+    /// How points are drawn from the ranges of factors; each point is an arm, combined with all factors that list their values.
+    /// `{latin-hypercube: 40}`, `{sobol: 64}`, `{random: 100}`, or for sensitivity indices `{saltelli: 256}`.
+    pub sample: Option<Sample>,
+    /// Instead of `sample`: a search over the ranges, which decides from the runs so far which point is next. All factors must have ranges.
+    pub search: Option<SearchSource>,
+    /// The part of all combinations that is run, of factors with two levels: `1/2`, `1/4` and so on.
+    #[schemars(with = "Option<String>")]
+    pub fraction: Option<Node>,
     /// Named arms and their settings, `{control: {}, quiet: {world.announce: nothing}}`; each is combined with all factors.
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, serde_json::Value>>>")]
     pub arms: Option<Node>,
     /// Instead of `arms`: the whole team, and the team without each of its `members`, or without each of its `roles`. A difference from
     /// the arm `whole` is what the member or role is worth. The method must work without it.
     pub leave_one_out: Option<LeaveOneOut>,
-    /// Number of seeds per arm, from the scenario's own seed on; or a list of seeds.
+    /// Number of seeds per arm, from the scenario's own seed on; or a list of seeds; or
+    /// `{until: {metric: METRIC, halfwidth: WIDTH, batch: 5, max: 100}}`: batches of seeds until every interval is narrow enough.
     #[schemars(with = "serde_json::Value")]
     pub seeds: Node,
     /// Whether all arms use the same seeds, so that arms are compared seed by seed. Otherwise every arm has its own seeds.
@@ -69,14 +97,25 @@ pub enum Reading {
 }
 
 /// Something that differs between arms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// Its name.
     pub name: String,
     /// The path that it sets; `None` for the named arms.
     pub path: Option<String>,
-    /// Its levels, as text.
+    /// Its levels, as text. Those of a range are the values of the points, in their order, and may be equal.
     pub levels: Vec<String>,
+    /// The range that its values are drawn from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+}
+
+impl Factor {
+    /// Returns its name for readers: `arm` for the named arms.
+    #[must_use]
+    pub fn words(name: &str) -> &str {
+        if name == NAMED { "arm" } else { name }
+    }
 }
 
 /// One way to run the scenario.
@@ -117,6 +156,18 @@ pub struct Design {
     pub read: Reading,
     /// Position of the baseline arm.
     pub baseline: usize,
+    /// How its points were drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+    /// The search over its ranges; its arms are only the points so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+    /// The part of all combinations that is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<Fraction>,
+    /// The rule that stops it; its arms have the maximum number of seeds until it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// What is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<Expectation>,
@@ -141,9 +192,8 @@ impl Design {
     /// factor.
     pub fn read(node: &Node, scenario: &Node) -> Result<Design, TreeError> {
         let source: DesignSource = node.read("design")?;
-        let (mut factors, mut levels): (Vec<Factor>, Vec<Vec<Level>>) = (Vec::new(), Vec::new());
         let mut places = Vec::new();
-        let written = read_factors(source.factors.as_ref(), scenario, &mut places)?;
+        let mut written = read_factors(source.factors.as_ref(), scenario, &mut places)?;
         let named = match (&source.arms, source.leave_one_out) {
             (Some(_), Some(_)) => {
                 let message = "`leave_one_out` makes the arms itself; remove one of the two";
@@ -153,19 +203,29 @@ impl Design {
             (None, Some(leave_out)) => Some(leave_out.arms(node, scenario)?),
             (None, None) => None,
         };
-        let has_named = named.is_some();
-        if let Some(named) = named {
-            if !written.is_empty() || named.len() > 1 {
-                let labels = named.iter().map(|(label, _)| label.clone()).collect();
-                factors.push(Factor { name: NAMED.into(), path: None, levels: labels });
+        let ranges = written.iter().filter(|written| written.factor.range.is_some()).count();
+        match (source.sample, written.iter().find(|written| written.factor.range.is_some())) {
+            (Some(sample), _) => sample.check(ranges, node)?,
+            (None, Some(written)) if source.search.is_none() => {
+                let message =
+                    format!("the factor `{}` has a range, but the design draws no sample", written.factor.name);
+                let help = Some("add `sample: {latin-hypercube: 40}` to the design, or list `values`");
+                return Err(wrong("design.factors", &node.get("factors").unwrap_or(node).origin, message, help));
             }
-            levels.push(named);
+            (None, _) => {}
         }
-        for (factor, of_factor) in written {
-            factors.push(factor);
-            levels.push(of_factor);
-        }
-        let arms = levels.iter().fold(1u64, |n, of_factor| n.saturating_mul(of_factor.len() as u64));
+        check_search(&source, node, named.is_some() || ranges < written.len(), ranges)?;
+        let listed: Vec<&Factor> = written.iter().map(|of| &of.factor).filter(|of| of.range.is_none()).collect();
+        let fraction = match &source.fraction {
+            Some(part) => Some(Fraction::read(part, &listed)?),
+            None => None,
+        };
+        let points = match &source.search {
+            Some(search) => Some(search.evaluations()),
+            None => source.sample.map(|sample| sample.points(ranges)),
+        };
+        let crossing = Crossing { named: named.as_deref(), fraction: fraction.as_ref(), points };
+        let arms = crossing.count(&written);
         let seeds = read_seeds(&source, scenario, arms)?;
         if arms > MOST_ARMS || arms.saturating_mul(seeds.per_arm as u64) > MOST_RUNS {
             let runs = arms.saturating_mul(seeds.per_arm as u64);
@@ -174,22 +234,73 @@ impl Design {
             );
             return Err(wrong("design", &node.origin, message, Some("remove levels or seeds")));
         }
-        let mut arms = combine(&levels, has_named, &factors);
+        let seed = seeds.of_arm(0).first().copied().unwrap_or(0);
+        let search = match source.search.clone() {
+            Some(search) => {
+                Some(search.read(node.get("search").unwrap_or(node), source.common_random_numbers, seed)?)
+            }
+            None => None,
+        };
+        let drawn = match (source.sample, &search) {
+            (Some(sample), _) => sample.draw(ranges, seed),
+            (None, Some(search)) => vec![search.start(ranges)],
+            (None, None) => Vec::new(),
+        };
+        if !drawn.is_empty() {
+            let with_range = written.iter_mut().filter_map(|written| Some((written.factor.range?, written)));
+            for (at, (range, written)) in with_range.enumerate() {
+                written.take(range, drawn.iter().filter_map(|point| point.get(at).copied()), scenario);
+            }
+        }
+        let (factors, mut arms) = crossing.cross(written, drawn.len());
         for (at, arm) in arms.iter_mut().enumerate() {
             arm.seeds = seeds.of_arm(at);
         }
-        if factors.len() == 1 && factors[0].path.is_none() {
-            // With named arms only, the arm's name says all, and every arm is compared with the baseline anyway.
-            factors.clear();
-            arms.iter_mut().for_each(|arm| arm.levels.clear());
-        }
-        refuse_duplicates(&arms, scenario, node)?;
+        refuse_duplicates(&arms, scenario, node, points.is_some())?;
         let baseline = read_baseline(&source, &arms, node)?;
         read_reading(&source, node)?;
-        let DesignSource { common_random_numbers, metrics, read, expect, .. } = source;
-        let design = Design { factors, arms, common_random_numbers, metrics, read, baseline, expect };
+        let DesignSource { common_random_numbers, metrics, read, expect, sample, .. } = source;
+        let until = seeds.until;
+        let design = Design {
+            factors,
+            arms,
+            common_random_numbers,
+            metrics,
+            read,
+            baseline,
+            expect,
+            sample,
+            search,
+            fraction,
+            until,
+        };
         design.check_expectations(node)?;
+        design.check_until(node)?;
+        design.check_targets(node)?;
         Ok(design)
+    }
+
+    /// Adds points of a search, given in the unit cube, as arms with the seeds that follow.
+    pub fn add_points(&mut self, places: &[Vec<f64>]) {
+        let Some(first) = self.arms.first().cloned() else { return };
+        let width = self.search.as_ref().map_or(0, |search| search.evaluations.to_string().len());
+        for place in places {
+            let at = self.arms.len();
+            let mut set = Vec::new();
+            for (factor, place) in self.factors.iter_mut().zip(place) {
+                let Some((path, range)) = factor.path.clone().zip(factor.range) else { continue };
+                let value = Node::built(range.at(*place));
+                factor.levels.push(factors::label(&value));
+                set.push((path, value));
+            }
+            let skipped = if self.common_random_numbers { 0 } else { (at * first.seeds.len()) as u64 };
+            self.arms.push(Arm {
+                name: format!("point-{:0width$}", at + 1),
+                levels: vec![at; self.factors.len()],
+                set,
+                seeds: first.seeds.iter().map(|seed| seed + skipped).collect(),
+            });
+        }
     }
 
     /// Returns the number of runs.
@@ -216,6 +327,25 @@ impl Design {
             return Err(TreeError { message, path, origin, help: Some(help) });
         }
         Ok(())
+    }
+
+    /// Refuses a rule about a metric that the design does not read.
+    fn check_until(&self, node: &Node) -> Result<(), TreeError> {
+        let Some(until) = self.until.as_ref().filter(|until| !self.reads(&until.metric)) else { return Ok(()) };
+        let place = node.get("seeds").and_then(|seeds| seeds.get("until")).and_then(|until| until.get("metric"));
+        let message = format!("the design does not read `{}`", until.metric);
+        let help = Some("add it to `design.metrics`");
+        Err(wrong("design.seeds.until.metric", place.map_or(&node.origin, |place| &place.origin), message, help))
+    }
+
+    /// Refuses a search toward a metric that the design does not read.
+    fn check_targets(&self, node: &Node) -> Result<(), TreeError> {
+        let mut targets = self.search.iter().flat_map(|search| &search.toward);
+        let Some(target) = targets.find(|target| !self.reads(&target.metric)) else { return Ok(()) };
+        let place = node.get("search").and_then(|search| search.get("toward"));
+        let message = format!("the design does not read `{}`", target.metric);
+        let help = Some("add it to `design.metrics`");
+        Err(wrong("design.search.toward", place.map_or(&node.origin, |place| &place.origin), message, help))
     }
 
     /// Returns whether a metric is read.
@@ -245,306 +375,26 @@ impl Reading {
     }
 }
 
-/// Returns a level as text, for names of arms and for tables.
-fn label(node: &Node) -> String {
-    match &node.value {
-        Value::Text(text) => text.clone(),
-        _ => node.to_json().to_string(),
-    }
-}
-
-fn number(node: &Node) -> Option<f64> {
-    match node.value {
-        Value::Int(n) => Some(n as f64),
-        Value::Float(x) => Some(x),
-        _ => None,
-    }
-}
-
-/// Checks a path that an arm sets.
-fn check_path(path: &str, at: &str, origin: &Origin) -> Result<(), TreeError> {
-    let steps = parse_path(path).map_err(|message| {
-        wrong(at, origin, message, Some("write it like world.fraction, cohorts[0].count or cohorts.NAME.count"))
-    })?;
-    let root = match steps.first() {
-        Some(crate::tree::Step::Word(root) | crate::tree::Step::Name(root)) => root.as_str(),
-        _ => "",
+/// Refuses a search in a design that runs anything else. `others`: whether it has arms or factors without a range.
+fn check_search(source: &DesignSource, node: &Node, others: bool, ranges: usize) -> Result<(), TreeError> {
+    let Some(place) = node.get("search").filter(|_| source.search.is_some()) else { return Ok(()) };
+    let message = if source.sample.is_some() || source.fraction.is_some() {
+        "a search chooses its points itself; remove `sample` and `fraction`"
+    } else if others {
+        "a search is over ranges alone; remove the arms and the factors that list values"
+    } else if ranges == 0 {
+        "no factor has a range to search"
+    } else if matches!(source.seeds.value, Value::Map(_)) {
+        "a search has the same number of seeds at every point"
+    } else {
+        return Ok(());
     };
-    if FIXED.contains(&root) {
-        let help = (root == "seed").then_some("set the number of seeds, or the seeds themselves, under `design.seeds`");
-        return Err(wrong(at, origin, format!("`{root}` is the same in all arms of a design"), help));
-    }
-    Ok(())
+    let help = Some("for instance `factors: {NAME: {path: PATH, range: [0.1, 0.5]}}` and `seeds: 5`");
+    Err(wrong("design.search", &place.origin, message, help))
 }
 
-/// Returns the value as an arm sets it. If the scenario does not have the key yet, errors point at the path that names it.
-pub(super) fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node {
-    let mut value = value.clone();
-    if scenario.find(path).is_none() {
-        value.origin = named_at.clone();
-    }
-    value
-}
-
-/// The places that factors set: the path as the scenario resolves it, and the factor.
-type Places = Vec<(Vec<String>, String)>;
-
-/// Resolves a path step by step; entries of lists become indices.
-fn resolved(path: &str, scenario: &Node) -> Vec<String> {
-    let mut here = Some(scenario);
-    let mut out = Vec::new();
-    // Unreadable paths were refused before.
-    for step in parse_path(path).unwrap_or_default() {
-        let entry = here.and_then(|node| node.entry(&step));
-        out.push(match (&entry, &step) {
-            (Some((at, _)), _) => at.clone(),
-            (None, Step::Index(at)) => at.to_string(),
-            (None, Step::Word(word) | Step::Name(word)) => word.clone(),
-        });
-        here = entry.map(|(_, node)| node);
-    }
-    out
-}
-
-/// Returns the factor that sets a place, a part of it, or a place that contains it.
-fn set_by<'a>(places: &'a Places, path: &[String]) -> Option<&'a str> {
-    let overlaps = |other: &[String]| other.iter().zip(path).all(|(a, b)| a == b);
-    places.iter().find(|(other, _)| overlaps(other)).map(|(_, factor)| factor.as_str())
-}
-
-/// A factor with a name of its own.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NamedFactor {
-    path: String,
-    values: Vec<Node>,
-}
-
-/// Reads the factors; adds the paths that they set to `places`.
-fn read_factors(
-    node: Option<&Node>,
-    scenario: &Node,
-    places: &mut Places,
-) -> Result<Vec<(Factor, Vec<Level>)>, TreeError> {
-    let Some(node) = node else { return Ok(Vec::new()) };
-    let Value::Map(entries) = &node.value else {
-        let message = format!("expected a map of factors, found {}", node.describe());
-        return Err(wrong("design.factors", &node.origin, message, Some("for instance `world.fraction: [0.5, 0.7]`")));
-    };
-    if entries.is_empty() {
-        return Err(wrong(
-            "design.factors",
-            &node.origin,
-            "there are no factors",
-            Some("remove the key, or add a factor"),
-        ));
-    }
-    let mut factors = Vec::new();
-    for (key, node) in entries {
-        let at = child("design.factors", &key.name);
-        let (path, path_at, values) = match &node.value {
-            Value::List(values) => (key.name.clone(), &key.origin, values.clone()),
-            Value::Map(_) => {
-                let NamedFactor { path, values } = node.read(&at)?;
-                (path, node.get("path").map_or(&node.origin, |path| &path.origin), values)
-            }
-            _ => {
-                let message = format!("expected a list of values, found {}", node.describe());
-                let help = Some("write `PATH: [VALUE, ...]` or `NAME: {path: PATH, values: [VALUE, ...]}`");
-                return Err(wrong(at, &node.origin, message, help));
-            }
-        };
-        if COLUMNS.contains(&key.name.as_str()) || key.name == NAMED {
-            let message = format!("`{}` is already the name of a column in every sweep", key.name);
-            let help = "give the factor another name: NAME: {path: PATH, values: [VALUE, ...]}";
-            return Err(wrong(at, &key.origin, message, Some(help)));
-        }
-        check_path(&path, &at, path_at)?;
-        let place = resolved(&path, scenario);
-        if let Some(other) = set_by(places, &place) {
-            return Err(wrong(
-                at,
-                path_at,
-                format!("the factor `{other}` already sets `{path}`, or a part of it"),
-                None,
-            ));
-        }
-        places.push((place, key.name.clone()));
-        if let Some(Node { origin: edit @ Origin::Edit(_), .. }) = scenario.find(&path) {
-            let message = format!("the factor `{}` sets `{path}` in every arm, so this would change nothing", key.name);
-            return Err(wrong(path, edit, message, Some("remove one of the two")));
-        }
-        if values.is_empty() {
-            return Err(wrong(
-                at,
-                &node.origin,
-                "a factor needs at least one value",
-                Some("add values, or remove the factor"),
-            ));
-        }
-        let mut levels: Vec<Level> = Vec::new();
-        for (i, value) in values.iter().enumerate() {
-            let label = label(value);
-            let same = |other: &Node| {
-                other.to_json() == value.to_json() || number(other).is_some_and(|x| number(value) == Some(x))
-            };
-            if values[..i].iter().any(same) {
-                return Err(wrong(item(&at, i), &value.origin, format!("the value {label} is listed twice"), None));
-            }
-            levels.push((label, vec![(path.clone(), placed(value, &path, path_at, scenario))]));
-        }
-        let labels = levels.iter().map(|(label, _)| label.clone()).collect();
-        factors.push((Factor { name: key.name.clone(), path: Some(path), levels: labels }, levels));
-    }
-    Ok(factors)
-}
-
-fn read_arms(node: &Node, scenario: &Node, places: &Places) -> Result<Vec<Level>, TreeError> {
-    let path = "design.arms";
-    let help = Some("for instance `arms: {control: {}, quiet: {world.announce: nothing}}`");
-    let Value::Map(entries) = &node.value else {
-        let message = format!("expected a map of arms, found {}", node.describe());
-        return Err(wrong(path, &node.origin, message, help));
-    };
-    if entries.is_empty() {
-        return Err(wrong(path, &node.origin, "there are no arms", help));
-    }
-    let mut arms = Vec::new();
-    for (key, node) in entries {
-        let at = child(path, &key.name);
-        if key.name.trim().is_empty() {
-            return Err(wrong(at, &key.origin, "an arm needs a name", help));
-        }
-        let set = match &node.value {
-            Value::Map(set) => set.as_slice(),
-            Value::Null => &[],
-            _ => {
-                let message = format!("expected a map of paths and values, found {}", node.describe());
-                return Err(wrong(at, &node.origin, message, help));
-            }
-        };
-        let mut edits = Vec::new();
-        for (key, value) in set {
-            check_path(&key.name, &at, &key.origin)?;
-            if let Some(factor) = set_by(places, &resolved(&key.name, scenario)) {
-                let message = format!("the factor `{factor}` sets `{}`, or a part of it, in every arm", key.name);
-                return Err(wrong(at, &key.origin, message, Some("set it in only one of the two")));
-            }
-            edits.push((key.name.clone(), placed(value, &key.name, &key.origin, scenario)));
-        }
-        arms.push((key.name.clone(), edits));
-    }
-    Ok(arms)
-}
-
-/// The seeds of a design.
-struct Seeds {
-    listed: Option<Vec<u64>>,
-    first: u64,
-    per_arm: usize,
-    common: bool,
-}
-
-impl Seeds {
-    fn of_arm(&self, arm: usize) -> Vec<u64> {
-        let skipped = if self.common { 0 } else { (arm * self.per_arm) as u64 };
-        match &self.listed {
-            Some(seeds) => seeds.clone(),
-            None => (0..self.per_arm as u64).map(|i| self.first + skipped + i).collect(),
-        }
-    }
-}
-
-fn read_seeds(source: &DesignSource, scenario: &Node, arms: u64) -> Result<Seeds, TreeError> {
-    let node = &source.seeds;
-    let at = "design.seeds";
-    let fault = |message: &str, help| Err(wrong(at, &node.origin, message, help));
-    let common = source.common_random_numbers;
-    if let Value::List(items) = &node.value {
-        let seeds: Vec<u64> = node.read(at)?;
-        if let Some(Node { origin: edit @ Origin::Edit(_), .. }) = scenario.get("seed") {
-            let message = "the design lists its seeds, so this would change nothing";
-            return Err(wrong(
-                "seed",
-                edit,
-                message,
-                Some("give the design a number of seeds, for instance --seeds 30"),
-            ));
-        }
-        if !common {
-            let help = "give a number of seeds, or remove `common_random_numbers: false`";
-            return fault("a list of seeds is the same in every arm", Some(help));
-        }
-        if seeds.is_empty() {
-            return fault("there must be at least one seed", None);
-        }
-        let mut seen = BTreeSet::new();
-        for (i, (seed, Node { origin: place, .. })) in seeds.iter().zip(items).enumerate() {
-            if !seen.insert(*seed) {
-                return Err(wrong(item(at, i), place, format!("the seed {seed} is listed twice"), None));
-            }
-            if i64::try_from(*seed).is_err() {
-                return Err(wrong(item(at, i), place, "seeds must be below 2^63", None));
-            }
-        }
-        return Ok(Seeds { per_arm: seeds.len(), listed: Some(seeds), first: 0, common });
-    }
-    let count: u64 = node
-        .read(at)
-        .map_err(|error| TreeError { help: Some("write a number of seeds, or a list of seeds".into()), ..error })?;
-    if count == 0 {
-        return fault("there must be at least one seed", Some("30 is a good number for intervals"));
-    }
-    let first: u64 = match scenario.get("seed") {
-        Some(seed) => seed.read("seed")?,
-        None => 1,
-    };
-    let all = if common { count } else { count.saturating_mul(arms) };
-    if count > MOST_RUNS || first.saturating_add(all) > i64::MAX as u64 {
-        return fault(
-            &format!(
-                "{count} seeds from {first} on are not possible: there can be at most {MOST_RUNS}, all below 2^63"
-            ),
-            None,
-        );
-    }
-    Ok(Seeds { listed: None, first, per_arm: count as usize, common })
-}
-
-/// Returns all combinations, the last factor varying fastest.
-fn combine(levels: &[Vec<Level>], named_arms: bool, factors: &[Factor]) -> Vec<Arm> {
-    let mut arms = vec![Arm { name: String::new(), levels: Vec::new(), set: Vec::new(), seeds: Vec::new() }];
-    // A single named arm without factors is not a factor.
-    let unnamed = levels.len() - factors.len().min(levels.len());
-    for (i, of_factor) in levels.iter().enumerate() {
-        let prefix = match (i.checked_sub(unnamed).and_then(|i| factors.get(i)), i == 0 && named_arms) {
-            (Some(factor), false) => format!("{}=", factor.name),
-            _ => String::new(),
-        };
-        let extended = |arm: &Arm| {
-            let arm = arm.clone();
-            let prefix = prefix.clone();
-            of_factor.iter().enumerate().map(move |(at, (label, set))| {
-                let mut arm = arm.clone();
-                let comma = if arm.name.is_empty() { "" } else { "," };
-                arm.name.push_str(&format!("{comma}{prefix}{label}"));
-                if i >= unnamed {
-                    arm.levels.push(at);
-                }
-                arm.set.extend(set.iter().cloned());
-                arm
-            })
-        };
-        arms = arms.iter().flat_map(extended).collect();
-    }
-    if levels.is_empty() {
-        arms.iter_mut().for_each(|arm| arm.name = "base".into());
-    }
-    arms
-}
-
-/// Refuses two arms with the same scenario or the same name.
-fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node) -> Result<(), TreeError> {
+/// Refuses two arms with the same scenario or the same name. Two points of a sample may be the same scenario.
+fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node, sampled: bool) -> Result<(), TreeError> {
     let mut seen: BTreeMap<u128, &str> = BTreeMap::new();
     let mut names = BTreeSet::new();
     for arm in arms {
@@ -559,7 +409,7 @@ fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node) -> Result<(),
         }
         let tree = arm.applied(scenario)?;
         let Digest(hash) = Digest(RowHash::new(Kind::Input, 0).bytes(tree.to_json().to_string().as_bytes()).finish());
-        if let Some(other) = seen.insert(hash, &arm.name) {
+        if let Some(other) = seen.insert(hash, &arm.name).filter(|_| !sampled) {
             let message = format!("the arms `{other}` and `{}` are the same scenario", arm.name);
             let named = design.get("arms").unwrap_or(design);
             return Err(wrong("design", &named.origin, message, Some("remove one of them, or make them differ")));
@@ -609,219 +459,4 @@ fn read_reading(source: &DesignSource, design: &Node) -> Result<(), TreeError> {
         return Err(wrong("design.metrics", &origin("metrics"), "the list of metrics is empty", help));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn scenario() -> Node {
-        Node::from_json(&json!({
-            "seed": 4, "rounds": 3, "world": {"kind": "guess", "fraction": 0.5},
-            "cohorts": [{"name": "thinkers", "policy": {"kind": "level-k"}}],
-        }))
-    }
-
-    fn read(design: serde_json::Value) -> Result<Design, TreeError> {
-        Design::read(&Node::from_json(&design), &scenario())
-    }
-
-    #[test]
-    fn factors_are_crossed_and_arms_named() {
-        let design = read(json!({
-            "factors": {"world.fraction": [0.5, 0.7], "mean": {"path": "cohorts.thinkers.policy.mean", "values": [1, 2, 3]}},
-            "seeds": 2,
-        }))
-        .unwrap();
-        let names: Vec<&str> = design.arms.iter().map(|arm| arm.name.as_str()).collect();
-        assert_eq!(names[..2], ["world.fraction=0.5,mean=1", "world.fraction=0.5,mean=2"]);
-        assert_eq!((names.len(), design.runs()), (6, 12));
-        assert_eq!(design.arms[4].levels, [1, 1]);
-        assert!(design.arms.iter().all(|arm| arm.seeds == [4, 5]));
-        let tree = design.arms[5].applied(&scenario()).unwrap();
-        assert_eq!(tree.find("cohorts.thinkers.policy.mean").unwrap().value, Value::Int(3));
-        assert_eq!(tree.find("world.fraction").unwrap().value, Value::Float(0.7));
-    }
-
-    #[test]
-    fn named_arms_stand_alone_or_are_crossed() {
-        let arms = json!({"control": null, "loud": {"world.announce": "all", "rounds": 5}});
-        let alone = read(json!({"arms": arms, "seeds": [9, 3]})).unwrap();
-        assert_eq!((alone.factors.len(), alone.arms[1].name.as_str(), alone.runs()), (0, "loud", 4));
-        assert_eq!((&alone.arms[0].seeds, &alone.arms[1].levels), (&vec![9, 3], &Vec::new()));
-        let crossed = read(json!({"arms": arms, "factors": {"world.fraction": [0.1, 0.2]}, "seeds": 1})).unwrap();
-        assert_eq!(crossed.factors[0].name, NAMED);
-        assert_eq!((crossed.arms[3].name.as_str(), &crossed.arms[3].levels), ("loud,world.fraction=0.2", &vec![1, 1]));
-        assert_eq!(crossed.arms[3].set.len(), 3);
-        let one = read(json!({"arms": {"only": {"rounds": 2}}, "factors": {"world.fraction": [0.1, 0.2]}, "seeds": 1}));
-        assert_eq!(one.unwrap().arms[1].name, "only,world.fraction=0.2");
-        let single = read(json!({"arms": {"only": {"rounds": 2}}, "seeds": 1})).unwrap();
-        assert_eq!((single.arms[0].name.as_str(), single.arms[0].levels.len(), single.factors.len()), ("only", 0, 0));
-        assert_eq!(read(json!({"seeds": 2})).unwrap().arms[0].name, "base");
-    }
-
-    #[test]
-    fn arms_without_common_random_numbers_share_no_seed() {
-        let design = read(json!({"factors": {"rounds": [1, 2]}, "seeds": 3, "common_random_numbers": false})).unwrap();
-        assert_eq!((&design.arms[0].seeds, &design.arms[1].seeds), (&vec![4, 5, 6], &vec![7, 8, 9]));
-    }
-
-    #[test]
-    fn a_design_survives_json() {
-        let arms = json!({"b": {"world.fraction": 1.0, "cohorts": [1, {"x": null}]}, "a": {}});
-        let design = read(json!({"arms": arms, "seeds": 2, "read": {"mean_of_last": 3}, "baseline": "a"})).unwrap();
-        let text = serde_json::to_string(&design).unwrap();
-        let again: Design = serde_json::from_str(&text).unwrap();
-        assert_eq!((again, design.baseline), (design.clone(), 1));
-    }
-
-    #[test]
-    fn wrong_designs_say_what_is_wrong() {
-        let cases = [
-            (json!({"factors": {"rounds": [1]}}), "design: the key `seeds` is missing"),
-            (json!({"seeds": 0}), "design.seeds: there must be at least one seed"),
-            (json!({"seeds": []}), "design.seeds: there must be at least one seed"),
-            (json!({"seeds": [1, 2, 1]}), "design.seeds[2]: the seed 1 is listed twice"),
-            (json!({"seeds": "x"}), "design.seeds: expected a whole number, found text `x`"),
-            (
-                json!({"seeds": [1], "common_random_numbers": false}),
-                "design.seeds: a list of seeds is the same in every arm",
-            ),
-            (json!({"seeds": 1, "factor": {}}), "design.factor: unknown key `factor`; did you mean `factors`?"),
-            (json!({"seeds": 1, "factors": {}}), "design.factors: there are no factors"),
-            (json!({"seeds": 1, "factors": [1]}), "design.factors: expected a map of factors, found a list of 1 entry"),
-            (
-                json!({"seeds": 1, "factors": {"rounds": []}}),
-                "design.factors.rounds: a factor needs at least one value",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"rounds": 3}}),
-                "design.factors.rounds: expected a list of values, found the number 3",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"rounds": [3, 4, 3]}}),
-                "design.factors.rounds[2]: the value 3 is listed twice",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"seed": [3]}}),
-                "design.factors.seed: `seed` is already the name of a column in every sweep",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"s": {"path": "seed", "values": [3]}}}),
-                "design.factors.s: `seed` is the same in all arms of a design",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"s": {"path": "rounds", "valuse": [3]}}}),
-                "design.factors.s.valuse: unknown key `valuse`; did you mean `values`?",
-            ),
-            (
-                json!({"seeds": 1, "factors": {"rounds": [1], "r": {"path": "rounds", "values": [3]}}}),
-                "design.factors.r: the factor `rounds` already sets `rounds`, or a part of it",
-            ),
-            (json!({"seeds": 1, "factors": {"a..b": [3]}}), "design.factors.\"a..b\": a step of the path is empty"),
-            (json!({"seeds": 1, "arms": {}}), "design.arms: there are no arms"),
-            (
-                json!({"seeds": 1, "arms": {"a": 3}}),
-                "design.arms.a: expected a map of paths and values, found the number 3",
-            ),
-            (
-                json!({"seeds": 1, "arms": {"a": {"rounds": 3}}, "factors": {"rounds": [1, 2]}}),
-                "design.arms.a: the factor `rounds` sets `rounds`, or a part of it, in every arm",
-            ),
-            (
-                json!({"seeds": 1, "arms": {"a": {}, "b": {"rounds": 3}}}),
-                "design: the arms `a` and `b` are the same scenario",
-            ),
-            (
-                json!({"seeds": 1, "arms": {"a": {}, "b": {"rounds": 4}}, "baseline": "bb"}),
-                "design.baseline: there is no arm `bb`; did you mean `b`?",
-            ),
-            (json!({"seeds": 1, "read": {"mean_of_last": 0}}), "design.read: a mean needs at least one round"),
-            (json!({"seeds": 1, "read": "first"}), "design.read: unknown choice `first`"),
-            (json!({"seeds": 1, "metrics": []}), "design.metrics: the list of metrics is empty"),
-            (
-                json!({"seeds": 1_000_000, "factors": {"rounds": [1, 2]}}),
-                "design: this design has 2 arms and 2000000 runs; at most 10000 arms and 1000000 runs are allowed",
-            ),
-            (json!({"seeds": 1, "arms": {"a": {"cohorts.x.count": 1}}}), "cohorts: no entry of this list is named `x`"),
-        ];
-        for (design, message) in cases {
-            assert_eq!(read(design.clone()).unwrap_err().to_string(), message, "{design}");
-        }
-    }
-
-    #[test]
-    fn metrics_are_read_where_the_design_says() {
-        let values = [(0, 1.0), (2, 3.0), (4, 8.0)];
-        assert_eq!(Reading::Last.of(&values, 6), Some(8.0));
-        assert_eq!(Reading::Round(2).of(&values, 6), Some(3.0));
-        assert_eq!(Reading::Round(3).of(&values, 6), None);
-        assert_eq!(Reading::MeanOfLast(4).of(&values, 6), Some(5.5));
-        assert_eq!(Reading::MeanOfLast(1).of(&values, 6), None);
-        assert_eq!(Reading::Last.of(&[], 6), None);
-        assert_eq!(Reading::Last.of(&[(0, f64::NAN)], 1), None);
-        let design = read(json!({"seeds": 1, "metrics": ["guess.quantiles", "target"]})).unwrap();
-        assert!(design.reads("guess.quantiles.q0.1") && design.reads("target"));
-        assert!(!design.reads("guess.mean") && !design.reads("targets") && !design.reads("guess.quantilesx"));
-    }
-
-    fn expecting(expect: serde_json::Value) -> Result<Design, TreeError> {
-        let scenario = json!({"seed": 4, "rounds": 3, "world": {"kind": "guess", "fraction": 0.5}});
-        let design = json!({
-            "arms": {"control": {}, "low": {"world.fraction": 0.2}}, "seeds": 6, "metrics": ["guess"], "expect": expect,
-        });
-        Design::read(&Node::from_json(&design), &Node::from_json(&scenario))
-    }
-
-    #[test]
-    fn an_interval_meets_bounds_contradicts_them_or_leaves_it_open() {
-        let expect = json!([
-            {"arm": "low", "minus": "control", "metric": "guess.mean", "below": 0},
-            {"arm": "control", "metric": "guess.mean", "at_least": 1, "at_most": 2},
-        ]);
-        let design = expecting(expect).unwrap();
-        let [lower, within] = design.expect.as_slice() else { panic!("{:?}", design.expect) };
-        assert_eq!(lower.words(), "guess.mean, low minus control: below 0");
-        assert_eq!(within.words(), "guess.mean, control: at least 1 and at most 2");
-        let decided = [(-2.0, -1.0), (-1.0, 1.0), (0.0, 0.0), (1.0, 2.0)].map(|(low, high)| lower.decided(low, high));
-        assert_eq!(decided, [Some(true), None, Some(false), Some(false)]);
-        let decided = [(1.0, 2.0), (0.5, 1.5), (2.5, 3.0), (1.0, 1.0)].map(|(low, high)| within.decided(low, high));
-        assert_eq!(decided, [Some(true), None, Some(false), Some(true)]);
-        let text = serde_json::to_string(&design).unwrap();
-        assert_eq!(serde_json::from_str::<Design>(&text).unwrap(), design);
-        let without = serde_json::to_string(&expecting(json!([])).unwrap()).unwrap();
-        assert!(!without.contains("expect"), "a design without expectations is written as before: {without}");
-    }
-
-    #[test]
-    fn wrong_expectations_say_what_is_wrong() {
-        let metric = "guess.mean";
-        for (expect, message) in [
-            (
-                json!([{"arm": "lo", "metric": metric, "below": 0}]),
-                "design.expect[0].arm: there is no arm `lo`; did you mean `low`?",
-            ),
-            (
-                json!([{"arm": "control", "minus": "low", "metric": metric, "below": 0}]),
-                "design.expect[0].minus: differences are taken from the baseline, `control`, but this names `low`",
-            ),
-            (
-                json!([{"arm": "control", "minus": "control", "metric": metric, "below": 0}]),
-                "design.expect[0].minus: an arm does not differ from itself",
-            ),
-            (
-                json!([{"arm": "low", "metric": "target", "below": 0}]),
-                "design.expect[0].metric: the design does not read `target`",
-            ),
-            (json!([{"arm": "low", "metric": metric}]), "design.expect[0]: an expectation needs a bound"),
-            (
-                json!([{"arm": "low", "metric": metric, "above": 2, "below": 1}]),
-                "design.expect[0]: nothing lies above 2 and below 1",
-            ),
-            (json!([{"arm": "low", "metric": metric, "over": 2}]), "design.expect[0].over: unknown key `over`"),
-        ] {
-            assert!(expecting(expect.clone()).unwrap_err().to_string().starts_with(message), "{expect}");
-        }
-    }
 }

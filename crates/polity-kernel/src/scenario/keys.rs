@@ -10,8 +10,9 @@ use super::{kinds, span, text, toolbox, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
 use crate::method::{Placebo, PlantedFault};
+use crate::population::groups::By;
 use crate::topology::{self, Topology};
-use crate::tree::{Node, TreeError};
+use crate::tree::{Node, TreeError, Value};
 use crate::world::Activation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,11 @@ fn one() -> u64 {
 pub struct CohortSource {
     /// Its name.
     pub name: Option<String>,
-    /// Its share of the agents that are not in fixed cohorts. The shares of a scenario sum to 1.
+    /// Its agents, as a condition on attributes: `party == "green" and age < 30`. An agent belongs to the first cohort whose condition it
+    /// meets; cohorts without one share the others.
+    #[serde(rename = "where")]
+    pub only: Option<String>,
+    /// Its share of the agents that are not in fixed cohorts, or that meet no condition. These shares sum to 1.
     pub share: Option<f64>,
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
     pub count: Option<Count>,
@@ -361,7 +366,7 @@ pub struct MemberSource {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemSource {
-    /// A CSV, TSV or JSONL file, relative to the scenario.
+    /// A CSV, TSV, JSONL or Parquet file, relative to the scenario.
     pub file: String,
     /// Its format, which determines the columns and how answers are scored.
     #[serde(default)]
@@ -424,8 +429,12 @@ pub struct MessageSource {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricKeys {
-    /// What is measured: a column of the world, or an act.
+    /// What is measured: a column of the world, an act, or an attribute of the population.
     pub of: String,
+    /// Measure each group apart: an attribute of the population, or a list of attributes, whose values make the groups. The metric
+    /// `opinion.mean` becomes `opinion.mean[party=green]`, and so on.
+    #[serde(default)]
+    pub by: Option<By>,
     /// Measure every this many rounds. Default: every round.
     #[serde(default)]
     #[schemars(range(min = 1))]
@@ -447,11 +456,28 @@ pub struct ToolkitKeys {
 }
 
 /// Says where a key belongs that stands at the top and is one of a cohort.
-fn of_cohorts(mut error: TreeError) -> TreeError {
+fn of_cohorts(mut error: TreeError, tree: &Node) -> TreeError {
     const KEYS: [&str; 3] = ["policy", "share", "count"];
     if KEYS.contains(&error.path.as_str()) && error.message.starts_with("unknown key") {
         let key = &error.path;
-        error.message = format!("unknown key `{key}`; it belongs to a cohort: `cohorts[0].{key}`");
+        let first = match tree.get("cohorts").map(|cohorts| &cohorts.value) {
+            Some(Value::List(cohorts)) => cohorts.first(),
+            _ => None,
+        };
+        let cohort = match first.and_then(|cohort| cohort.get("name")).map(|name| &name.value) {
+            Some(Value::Text(name)) => format!("cohorts.{name}"),
+            _ => "cohorts[0]".to_owned(),
+        };
+        // `-P policy.epsilon=3` made a map with one key.
+        let within = match tree.get(key).map(|node| &node.value) {
+            Some(Value::Map(entries)) => match entries.as_slice() {
+                [(inner, _)] => format!(".{}", inner.name),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        error.message = format!("unknown key `{key}`; it belongs to a cohort: `{cohort}.{key}{within}`");
+        error.help = None;
     }
     error
 }
@@ -467,7 +493,7 @@ impl Scenario {
                 origin: tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone()),
                 help: Some("`polity migrate FILE` rewrites it".into()),
             }),
-            _ => tree.read("").map_err(of_cohorts),
+            _ => tree.read("").map_err(|error| of_cohorts(error, tree)),
         }
     }
 

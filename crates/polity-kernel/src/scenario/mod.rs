@@ -3,6 +3,7 @@
 mod assemble;
 mod assembled;
 mod budget;
+mod data;
 mod design;
 mod draft;
 mod expectation;
@@ -23,7 +24,11 @@ mod validation_source;
 pub use assemble::{assemble, assemble_within, outline_within};
 pub use assembled::Assembled;
 pub use budget::{Budget, Limits, Price};
-pub use design::{Arm, Design, DesignSource, Factor, Reading};
+pub use data::{Missing, MissingSource};
+pub use design::{
+    Arm, By, Design, DesignSource, Factor, Fraction, Intervals, NAMED, Range, Reading, Sample, Scale, Search,
+    SearchSource, Target, Until,
+};
 pub use draft::{Draft, SocietyDraft};
 pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};

@@ -1,17 +1,18 @@
 //! The population that a scenario describes.
 
+use super::data::{MissingSource, Prepared, prepare};
 use super::{FileKind, FileWish, Inputs};
 use crate::outline::Guesses;
 use crate::population::fit::{self, Cell, Filled, FitError, Marginal};
 use crate::population::independent::{independent, independent_grouped};
 use crate::population::level::About;
 use crate::population::persona::{Labels, Template, shown};
-use crate::population::{self, Column, Population, Table};
+use crate::population::{self, Census, Column, Population, Table};
 use crate::rng::{Draws, Stream};
 use crate::tree::{Invalid, Node, TreeError, Value, child, item, nearest};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Where the attributes of agents come from.
@@ -24,8 +25,22 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationSource {
-    /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
+    /// A CSV, TSV, JSONL or Parquet file, relative to the scenario. Its columns become attributes.
     pub file: Option<String>,
+    /// The columns of the file that are read. Default: all.
+    pub columns: Option<Vec<String>>,
+    /// What becomes of rows with a missing value (an empty cell, NA, N/A, NaN or null) in a column that is read: `drop` leaves the row
+    /// out, `keep` keeps it without the attribute, `level` makes the word `missing` of it. One word for all columns, or
+    /// `{COLUMN: WORD, ...}`. Default: `keep`.
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub missing: Option<MissingSource>,
+    /// Further values that mean a missing one: `[-99, refused]`.
+    #[serde(default)]
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub na_values: Vec<Node>,
+    /// Further attributes, as formulas over the others: `{generation: "'young' if age < 30 else 'old'"}`. Each may use those before it.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    pub derive: Option<Node>,
     /// The column of the file with the initial weights of its rows.
     pub weight: Option<String>,
     /// Shares of the levels of several columns, all to be met at once.
@@ -80,7 +95,7 @@ pub(super) struct People<'a> {
     source: &'a PopulationSource,
     node: &'a Node,
     inputs: &'a Inputs,
-    table: Option<&'a Arc<Table>>,
+    prepared: Option<Prepared>,
 }
 
 /// A population, and the rows of the table that some society of it may have.
@@ -99,10 +114,11 @@ impl From<Population> for Made {
 impl<'a> People<'a> {
     /// `node` is the scenario's `population`.
     pub fn new(source: &'a PopulationSource, node: &'a Node, inputs: &'a Inputs) -> Result<Self, TreeError> {
-        let mut people = People { source, node, inputs, table: None };
+        let mut people = People { source, node, inputs, prepared: None };
         people.check().map_err(|invalid| people.blame(invalid))?;
         if let Some(file) = &source.file {
-            people.table = Some(people.read(file, "file").map_err(|invalid| people.blame(invalid))?);
+            let table = people.read(file, "file").map_err(|invalid| people.blame(invalid))?;
+            people.prepared = Some(prepare(table, source).map_err(|invalid| people.blame(invalid))?);
         }
         Ok(people)
     }
@@ -116,12 +132,17 @@ impl<'a> People<'a> {
 
     /// Returns the rows of the microdata: the number of agents, if the scenario names none.
     pub fn rows(&self) -> Option<u32> {
-        self.table.map(|table| table.rows() as u32)
+        self.table().map(|table| table.rows() as u32)
+    }
+
+    /// Returns the table behind the agents.
+    fn table(&self) -> Option<&Arc<Table>> {
+        self.prepared.as_ref().map(|prepared| &prepared.table)
     }
 
     /// Estimates the bytes of a population of `n`: a row per person of the file, else a row per agent.
     pub fn memory_bytes(&self, n: u32) -> f64 {
-        let (rows, columns) = match self.table {
+        let (rows, columns) = match self.table() {
             Some(table) => (table.rows() as f64, 0.0),
             None => (f64::from(n), self.source.marginals.iter().flatten().count() as f64),
         };
@@ -133,6 +154,12 @@ impl<'a> People<'a> {
     /// order even if every one of them is an agent.
     pub fn make(&self, n: u32, shuffled: bool, seed: u64, outline: Option<&Guesses>) -> Result<Population, TreeError> {
         let made = self.people(n, shuffled, seed, outline).and_then(|made| self.with_persona(made));
+        let made = made.map(|people| match &self.prepared {
+            Some(Prepared { rows, dropped, table }) => {
+                people.with_census(Census { rows: *rows, missing: dropped.clone(), eligible: table.rows() as u32 })
+            }
+            None => people,
+        });
         made.map_err(|invalid| {
             // Of several wrong values, the first is reported.
             outline.into_iter().for_each(Guesses::note);
@@ -161,6 +188,14 @@ impl<'a> People<'a> {
                 Err(invalid("quotas", "quotas are drawn from people; add a `file` with people"))
             }
             (None, None) if no_file => Err(invalid("", "give a `file` with people, or `marginals`")),
+            _ if no_file && source.derive.is_some() => {
+                Err(invalid("derive", "attributes are derived from those of a `file` with people"))
+            }
+            _ if no_file && (source.columns.is_some() || source.missing.is_some() || !source.na_values.is_empty()) => {
+                let keys = ["columns", "missing", "na_values"];
+                let key = keys.into_iter().find(|key| self.node.get(key).is_some()).unwrap_or_default();
+                Err(invalid(key, "there is no `file` to which this could apply"))
+            }
             _ if no_file && source.weight.is_some() => Err(invalid("weight", "weights need a `file` with people")),
             _ if source.persona.is_none() && !source.labels.is_empty() => {
                 Err(invalid("labels", "labels are used in a `persona`, but there is none"))
@@ -236,7 +271,7 @@ impl<'a> People<'a> {
             Some((marginal, place)) => place.blame(marginal, error),
             None => invalid(if marginals.is_empty() { "weight" } else { "marginals" }, error.message),
         };
-        let Some(table) = self.table else {
+        let Some(table) = self.table() else {
             let people = match outline {
                 None => independent(&marginals, n, seed),
                 Some(guesses) => independent_grouped(&marginals, n, guesses),

@@ -51,7 +51,10 @@ pub fn schema(registry: &Registry) -> Value {
         let mut bare = Vec::new();
         for leaf in leaves {
             let name = format!("{kind}.{}", leaf.name);
-            let whole = one(&leaf, &shared, &name, &mut definitions);
+            let mut whole = one(&leaf, &shared, &name, &mut definitions);
+            if kind == "policy" {
+                by_agent(&mut whole);
+            }
             if whole["required"] == json!(["kind"]) {
                 bare.push(leaf.name.to_owned());
             }
@@ -63,6 +66,7 @@ pub fn schema(registry: &Registry) -> Value {
         }
         definitions.insert(kind.into(), json!({ "oneOf": options }));
     }
+    definitions.insert("by_agent".into(), differs());
     root.insert("title".into(), "Polity scenario".into());
     root.insert("$defs".into(), Value::Object(definitions));
     Value::Object(root)
@@ -112,6 +116,46 @@ fn one(leaf: &Leaf<'_>, shared: &Object, name: &str, all: &mut Object) -> Value 
         "required": required,
         // The reader of scenarios refuses unknown keys, whatever the type says.
         "additionalProperties": false,
+    })
+}
+
+/// Lets a policy's numbers, words and switches differ by agent.
+fn by_agent(policy: &mut Value) {
+    let varies = |schema: &Value| {
+        let types = schema["type"].as_array().map_or_else(|| vec![&schema["type"]], |types| types.iter().collect());
+        types.iter().any(|name| ["number", "integer", "string", "boolean"].iter().any(|scalar| **name == *scalar))
+    };
+    let Some(properties) = policy["properties"].as_object_mut() else { return };
+    for (_, schema) in properties.iter_mut().filter(|(key, schema)| *key != "kind" && varies(schema)) {
+        let mut own = std::mem::take(schema);
+        *schema = json!({ "anyOf": [] });
+        for key in ["description", "default"] {
+            if let Some(value) = own.as_object_mut().and_then(|own| own.remove(key)) {
+                schema[key] = value;
+            }
+        }
+        schema["anyOf"] = json!([own, { "$ref": "#/$defs/by_agent" }]);
+    }
+}
+
+/// A parameter that differs by agent.
+fn differs() -> Value {
+    json!({
+        "description": "A value for each agent: an attribute of the population, or a formula over attributes and draws.",
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": { "column": { "type": "string", "description": "An attribute of the population." } },
+                "required": ["column"],
+                "additionalProperties": false,
+            },
+            {
+                "type": "object",
+                "properties": { "formula": { "type": "string", "description": "For instance `0.1 + 0.02 * age`, or `normal(0.3, 0.1)`." } },
+                "required": ["formula"],
+                "additionalProperties": false,
+            },
+        ],
     })
 }
 

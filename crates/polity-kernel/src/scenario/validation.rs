@@ -255,7 +255,7 @@ fn reference(against: &Reference, inputs: &Inputs) -> Result<(Sample, String), I
         .ok_or_else(|| invalid("against.file", format!("`{}` was not read", against.file)))?;
     let index = table.index(&against.column).map_err(|error| invalid("against.column", error.to_string()))?;
     let column = table.columns().nth(index);
-    let mixture = column.map_or(String::new(), |(_, column)| column.mixture());
+    let mixture = table.mixture(index);
     let sample = match column {
         Some((_, Column::Number(values))) => Sample::numbers(values.clone()),
         Some((_, Column::Text { codes, words })) => {

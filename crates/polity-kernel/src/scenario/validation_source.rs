@@ -101,7 +101,7 @@ pub(super) fn last() -> At {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reference {
-    /// A CSV, TSV or JSONL file, relative to the scenario.
+    /// A CSV, TSV, JSONL or Parquet file, relative to the scenario.
     pub(super) file: String,
     /// Its column.
     pub(super) column: String,

@@ -116,10 +116,18 @@ impl Block {
 
     /// Calls `see` with every agent, by its row, and the column `name` of its state by the policy in force; NaN if there is no such
     /// column.
-    pub fn shown(&self, name: &str, policies: &[Arc<dyn PolicyHost>], mut see: impl FnMut(u32, f64)) {
+    pub fn shown(
+        &self,
+        name: &str,
+        policies: &[Arc<dyn PolicyHost>],
+        shared_context: &SharedContext,
+        mut see: impl FnMut(u32, f64),
+    ) {
         for segment in &self.segments {
             let policy = policies.get(segment.cohort as usize);
-            let shown = policy.and_then(|policy| policy.column(&segment.states, name)).unwrap_or_default();
+            let shown = policy
+                .and_then(|policy| policy.column(&segment.states, self.first + segment.start, name, shared_context));
+            let shown = shown.unwrap_or_default();
             for i in 0..segment.len {
                 see(segment.start + i, shown.get(i as usize).copied().unwrap_or(f64::NAN));
             }

@@ -1,7 +1,7 @@
 //! The inputs of metrics and tables: columns of the world, columns of policies' agent states, and acts.
 
 use super::plan::{Measure, Reads, in_force};
-use super::shard::Shard;
+use super::shard::{Shard, Values};
 use super::state::{Society, decode, encode};
 use crate::Bug;
 use crate::interface::Interface;
@@ -39,7 +39,9 @@ impl Society {
             let Some(column) = self.interface.columns.get(column) else { return vec![f64::NAN; self.born as usize] };
             let policies = in_force(&self.policies, self.round);
             let blocks = self.shards.iter().flat_map(Shard::blocks);
-            blocks.for_each(|block| block.shown(&column.name, policies, |_, value| out.push(value)));
+            blocks.for_each(|block| {
+                block.shown(&column.name, policies, &self.shared_context, |_, value| out.push(value))
+            });
             return out;
         }
         for shard in &self.shards {
@@ -65,14 +67,14 @@ impl Society {
             let mut take = |of_block: Vec<Fold>| folds.iter_mut().zip(of_block).for_each(|(all, fold)| all.push(fold));
             if self.split == Split::None && matches!(measures[0].reads, Reads::Column(_)) {
                 // The state is on shard 0, and so is this reduction.
-                let mut values = Vec::new();
+                let mut values = Values::default();
                 for block in self.shards.iter().flat_map(Shard::blocks) {
-                    take(self.shards[0].fold(measures, block, &self.dead, policies, &mut values));
+                    take(self.shards[0].fold(measures, block, &self.dead, policies, &self.shared_context, &mut values));
                 }
             } else {
                 let mut frames = Vec::new();
                 for shard in &self.shards {
-                    let of_blocks = shard.folds(measures, &self.dead, policies);
+                    let of_blocks = shard.folds(measures, &self.dead, policies, &self.shared_context);
                     if shard.index == 0 {
                         of_blocks.into_iter().for_each(&mut take);
                         continue;

@@ -32,7 +32,7 @@ use crate::{AgentId, BLOCK, Bug};
 use answers::Answers;
 pub(crate) use measure::interface_of;
 use plan::in_force;
-pub(crate) use plan::{Leaves, Measure, Plan, PlannedMessage, Reads, models_of};
+pub(crate) use plan::{Leaves, Measure, Plan, PlannedMessage, Reads, Subset, models_of};
 use shard::{Shard, Turned};
 pub use state::Society;
 use state::{Incoming, Order, SLICE, Slice, Stage, birth, death, decode, encode};
@@ -124,6 +124,12 @@ impl Society {
     #[must_use]
     pub fn ids_assigned(&self) -> u32 {
         self.born
+    }
+
+    /// Returns the number of agents with which the society began.
+    #[must_use]
+    pub fn began_with(&self) -> u32 {
+        self.plan.cohorts.iter().sum()
     }
 
     /// Returns the number of living agents.

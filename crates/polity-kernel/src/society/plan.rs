@@ -16,6 +16,17 @@ pub(crate) enum Reads {
     Column(usize),
     /// The column of this name of policies' agent states. Agents of other policies do not count.
     State(Name),
+    /// A column of numbers of the population. Agents without a value do not count.
+    Attribute(usize),
+}
+
+/// Some of the agents: those whose row of the population is in a group.
+#[derive(Clone, Debug)]
+pub(crate) struct Subset {
+    /// The group of each row.
+    pub of_row: Arc<[u32]>,
+    /// The group.
+    pub group: u32,
 }
 
 /// A metric and when it is measured.
@@ -26,6 +37,8 @@ pub(crate) struct Measure {
     pub name: String,
     /// Measured every this many rounds, and in the last.
     pub every: u32,
+    /// The agents that count. `None`: all.
+    pub subset: Option<Subset>,
 }
 
 /// The leaves of a society, bound to it. A scenario's changes replace them between rounds; state is kept.

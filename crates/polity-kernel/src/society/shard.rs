@@ -1,7 +1,7 @@
 //! A shard: a run of consecutive blocks, in lanes that threads process.
 
 use super::block::{Block, Segment, Span};
-use super::plan::{Measure, PlannedMessage, Policies, Reads, first_of, in_force};
+use super::plan::{Measure, PlannedMessage, Policies, Reads, Subset, first_of, in_force};
 use crate::ask::{Answer, Effect};
 use crate::cohort::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
@@ -9,6 +9,7 @@ use crate::interface::{Actions, Interface, Observations};
 use crate::messages::{Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::{Lane, Messages, PolicyHost, Round, Rows, SharedContext};
+use crate::population::Cell;
 use crate::world::{Birth, Future, Planned, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
@@ -58,6 +59,14 @@ fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
 fn last_acts(acts: &Actions, who: AgentId) -> Range<usize> {
     let n = acts.rows.iter().rev().take_while(|act| act.who == who).count();
     acts.rows.len() - n..acts.rows.len()
+}
+
+/// Scratch for folds: the values of a block, whose they are (if metrics count some agents only), and those of some agents.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    all: Vec<f64>,
+    whos: Vec<AgentId>,
+    some: Vec<f64>,
 }
 
 impl Shard {
@@ -643,36 +652,62 @@ impl Shard {
         block: &Block,
         dead: &BTreeSet<AgentId>,
         policies: &[Arc<dyn PolicyHost>],
-        values: &mut Vec<f64>,
+        shared_context: &SharedContext,
+        values: &mut Values,
     ) -> Vec<Fold> {
-        values.clear();
+        let people = &shared_context.population;
+        let gone = deads(dead, block);
+        let alive = |row: u32| gone.is_empty() || gone.binary_search(&row).is_err();
+        let grouped = measures.iter().any(|measure| measure.subset.is_some());
+        let Values { all, whos, some } = values;
+        all.clear();
+        whos.clear();
         match measures.first().map(|measure| &measure.reads) {
             Some(Reads::Action(kind)) => {
-                values.reserve(block.acts.rows.len());
-                values.extend(block.acts.rows.iter().filter(|act| act.kind == *kind).map(|act| act.value));
+                let acts = || block.acts.rows.iter().filter(|act| act.kind == *kind);
+                all.reserve(block.acts.rows.len());
+                all.extend(acts().map(|act| act.value));
+                whos.extend(acts().filter(|_| grouped).map(|act| act.who));
             }
             Some(Reads::Column(column)) => {
-                self.world.column(&block.rows, block.first, block.len as usize, *column, values);
-                let gone = deads(dead, block);
+                self.world.column(&block.rows, block.first, block.len as usize, *column, all);
                 if !gone.is_empty() {
                     let mut row = 0;
-                    values.retain(|_| {
+                    all.retain(|_| {
                         row += 1;
-                        gone.binary_search(&(row - 1)).is_err()
+                        alive(row - 1)
                     });
                 }
+                whos.extend((0..block.len).filter(|row| grouped && alive(*row)).map(|row| block.first + row));
             }
-            Some(Reads::State(name)) => {
-                let gone = deads(dead, block);
-                block.shown(name, policies, |row, value| {
-                    if !value.is_nan() && gone.binary_search(&row).is_err() {
-                        values.push(value);
+            Some(Reads::State(name)) => block.shown(name, policies, shared_context, |row, value| {
+                if !value.is_nan() && alive(row) {
+                    all.push(value);
+                    whos.extend(grouped.then_some(block.first + row));
+                }
+            }),
+            Some(Reads::Attribute(column)) => {
+                for row in (0..block.len).filter(|row| alive(*row)) {
+                    if let Cell::Number(value) = people.cell(*column, block.first + row)
+                        && !value.is_nan()
+                    {
+                        all.push(value);
+                        whos.extend(grouped.then_some(block.first + row));
                     }
-                });
+                }
             }
             None => {}
         }
-        measures.iter().map(|measure| measure.host.fold(values)).collect()
+        let fold = |measure: &&Measure| match &measure.subset {
+            None => measure.host.fold(all),
+            Some(Subset { of_row, group }) => {
+                let belongs = |who: AgentId| of_row.get(people.row(who) as usize) == Some(group);
+                some.clear();
+                some.extend(whos.iter().zip(all.iter()).filter(|(who, _)| belongs(**who)).map(|(_, value)| *value));
+                measure.host.fold(some)
+            }
+        };
+        measures.iter().map(fold).collect()
     }
 
     /// Returns the folds of all blocks in order, one per metric for each block.
@@ -681,10 +716,15 @@ impl Shard {
         measures: &[&Measure],
         dead: &BTreeSet<AgentId>,
         policies: &[Arc<dyn PolicyHost>],
+        shared_context: &SharedContext,
     ) -> Vec<Vec<Fold>> {
         let of_group = |group: &Group| -> Vec<Vec<Fold>> {
-            let mut values = Vec::new();
-            group.blocks.iter().map(|block| self.fold(measures, block, dead, policies, &mut values)).collect()
+            let mut values = Values::default();
+            group
+                .blocks
+                .iter()
+                .map(|block| self.fold(measures, block, dead, policies, shared_context, &mut values))
+                .collect()
         };
         let of_groups: Vec<_> = self.groups.par_iter().map(of_group).collect();
         of_groups.into_iter().flatten().collect()

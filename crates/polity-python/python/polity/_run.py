@@ -382,7 +382,8 @@ class Sweep:
 
     @property
     def tables(self) -> Tables:
-        """``runs``, ``summary`` (means with intervals), ``contrasts`` and ``health``; none before all runs have ended."""
+        """``runs``, ``summary`` (means with intervals), ``contrasts``, ``health``, and ``sensitivity`` or ``search`` of such
+        designs; none before all runs have ended."""
         if self._tables is None:
             self._tables = Tables(self._core.tables(), self._core.table, "this sweep")
         return self._tables

@@ -154,7 +154,7 @@ impl<'a> Source<'a> {
             _ => Err(self.error(
                 None,
                 None,
-                "the name must end in .csv, .tsv or .jsonl, which says what format the file has",
+                "the name must end in .csv, .tsv, .jsonl or .parquet, which says what format the file has",
             )),
         }
     }
@@ -192,6 +192,11 @@ impl<'a> Source<'a> {
         Some(self.line(begin + empty))
     }
 
+    /// Counts the lines at which records begin, one record after the other.
+    pub fn lines(&self) -> Lines<'a> {
+        Lines { text: self.text, byte: 0, line: 1 }
+    }
+
     /// Refuses a file whose last record has an unclosed quote: the reader would close it at the end of the file and silently swallow the
     /// lines in between.
     pub fn check_end(&self, last: &csv::StringRecord) -> Result<(), DataError> {
@@ -208,6 +213,33 @@ impl<'a> Source<'a> {
         let cells = |n: usize| if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") };
         let message = format!("{} where the first line has {}{hint}", cells(record.len()), cells(expected));
         self.error(self.line_of(record), None, message)
+    }
+}
+
+/// The lines at which records begin.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    byte: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    /// Returns the line of a record, from 1. Records come in their order.
+    pub fn of(&mut self, record: &csv::StringRecord) -> u32 {
+        let bytes = self.text.as_bytes();
+        let mut begin = record.position().map_or(self.byte, |position| position.byte() as usize).min(bytes.len());
+        // The reader counts empty lines before a record as part of it.
+        begin += bytes[begin..].iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+        while self.byte < begin {
+            let is_break = match bytes[self.byte] {
+                b'\n' => true,
+                b'\r' => bytes.get(self.byte + 1) != Some(&b'\n'),
+                _ => false,
+            };
+            self.line += u32::from(is_break);
+            self.byte += 1;
+        }
+        self.line
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads and parses scenario files, and renders their errors.
 
+mod columnar;
 mod data;
 mod edges;
 mod graphs;

@@ -1,7 +1,7 @@
 //! Tables of people or of items, from CSV, TSV and JSON lines.
 
 use super::data::{DataError, Format, MOST_COLUMNS, Source, read_bytes};
-use polity_kernel::population::{Column, Table, TextBuilder};
+use polity_kernel::population::{Column, Table, TableError, TextBuilder};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -10,14 +10,18 @@ use std::path::Path;
 
 /// Reads a table; the file extension gives the format.
 ///
-/// `.csv`, `.tsv`: a header, then rows with the same number of cells; cells are trimmed. A column is numeric if every cell is a number. A
-/// missing value among numbers (an empty cell, NaN, NA, null, an infinity) is an error rather than a guess. Any other column is text.
+/// `.csv`, `.tsv`: a header, then rows with the same number of cells; cells are trimmed. The header shows which separator a file uses: a
+/// comma, a semicolon, a tab or a bar. A column is numeric if every cell is a number or missing (empty, NA, N/A, NaN, null), and some
+/// cell is a number; missing numbers are NaN. Where cells are not separated by commas, a column may have decimal commas. Any other
+/// column is text.
+///
+/// `.parquet`: columns of numbers, texts, switches or categories; a missing text is an empty one.
 ///
 /// `.jsonl`: each line is an object with the keys of the first; values are numbers, texts, true and false (kept as words), or lists and objects (kept as JSON).
 ///
 /// # Errors
 /// Names file, line and column: missing file, a folder, more than [`super::MAX_DATA_BYTES`], not UTF-8, unknown extension, no rows,
-/// missing or duplicate column names, ragged rows, missing values, nested values.
+/// missing or duplicate column names, ragged rows, infinite numbers, nested values.
 pub fn read_table(path: &Path) -> Result<Table, DataError> {
     table_from_bytes(path, &read_bytes(path)?)
 }
@@ -33,7 +37,7 @@ pub fn table_from_bytes(path: &Path, bytes: &[u8]) -> Result<Table, DataError> {
 /// Reads a table whose cells are all texts, as they stand; an empty cell is an empty text.
 ///
 /// # Errors
-/// As [`read_table`], except for missing values.
+/// As [`read_table`].
 pub fn texts_from_bytes(path: &Path, bytes: &[u8]) -> Result<Table, DataError> {
     read_cells(path, bytes, Cells::Texts)
 }
@@ -48,45 +52,94 @@ enum Cells {
 }
 
 fn read_cells(path: &Path, bytes: &[u8], cells: Cells) -> Result<Table, DataError> {
+    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
+        let columns = super::columnar::parquet(path, bytes)?;
+        let columns = if cells == Cells::Texts { columns.into_iter().map(in_words).collect() } else { columns };
+        let fail = |error: TableError| DataError {
+            path: path.into(),
+            line: None,
+            column: error.column.clone(),
+            message: error.message,
+        };
+        return Table::new(columns).map_err(fail);
+    }
     let source = Source::of(path, bytes)?;
-    let columns = match source.format()? {
+    let (columns, lines) = match source.format()? {
         Format::Separated(separator) => separated(&source, separator, cells)?,
         Format::JsonLines => json_lines(&source, cells)?,
     };
-    Table::new(columns).map_err(|error| source.error(None, error.column.as_deref(), error.message))
+    let table = Table::new(columns).map_err(|error| source.error(None, error.column.as_deref(), error.message))?;
+    Ok(table.from_lines(lines))
 }
 
 type Columns = Vec<(String, Column)>;
 
-const FILL: &str = "remove the row or fill it";
+/// Returns a column as texts; a missing number is an empty one.
+fn in_words((name, column): (String, Column)) -> (String, Column) {
+    let mut builder = TextBuilder::default();
+    match &column {
+        Column::Number(values) => {
+            values
+                .iter()
+                .for_each(|value| builder.push(&if value.is_nan() { String::new() } else { value.to_string() }));
+        }
+        Column::Text { .. } => return (name, column),
+    }
+    (name, builder.finish())
+}
 
 /// What a cell of a separated file can be.
 enum Cell {
     Number(f64),
+    /// Not finite.
+    Infinite,
+    /// A number with a decimal comma.
+    Comma(f64),
     /// A placeholder for a missing value in a numeric column.
     Missing,
     Word,
 }
 
-fn cell(text: &str) -> Cell {
+/// `commas`: whether a number may have a decimal comma.
+fn cell(text: &str, commas: bool) -> Cell {
     const MARKS: [&str; 4] = ["", "na", "n/a", "null"];
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Cell::Number(value),
-        Ok(_) => Cell::Missing,
+        Ok(value) if value.is_nan() => Cell::Missing,
+        Ok(_) => Cell::Infinite,
         Err(_) if MARKS.iter().any(|mark| text.eq_ignore_ascii_case(mark)) => Cell::Missing,
-        Err(_) => Cell::Word,
+        Err(_) => match text.split_once(',').filter(|(whole, _)| commas && !whole.contains('.')) {
+            Some((whole, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => {
+                format!("{whole}.{part}").parse().map_or(Cell::Word, Cell::Comma)
+            }
+            _ => Cell::Word,
+        },
     }
 }
 
 /// What the first pass learns about a column.
+#[derive(Default)]
 struct Guess {
     words: bool,
-    /// The first missing value, in case the column is numeric: its line and text.
-    missing: Option<(Option<u64>, String)>,
+    numbers: bool,
+    /// Whether a number has a decimal point, or a decimal comma.
+    points: bool,
+    commas: bool,
+    /// The first number that is not finite, in case the column is numeric: its line and text.
+    infinite: Option<(Option<u64>, String)>,
+}
+
+impl Guess {
+    /// Whether the column is numeric. With both decimal points and commas, one of them means something else.
+    fn numeric(&self) -> bool {
+        !self.words && self.numbers && !(self.points && self.commas)
+    }
 }
 
 /// A column being filled.
 enum Filling {
+    /// So many missing values, of a type that is not known yet.
+    Unknown(usize),
     Numbers(Vec<f64>),
     Words(TextBuilder),
 }
@@ -96,27 +149,31 @@ impl Filling {
         match self {
             Filling::Numbers(values) => Column::Number(values),
             Filling::Words(builder) => builder.finish(),
+            Filling::Unknown(rows) => {
+                let mut builder = TextBuilder::default();
+                (0..rows).for_each(|_| builder.push(""));
+                builder.finish()
+            }
         }
     }
 }
 
+/// Returns the separator that a header uses: the usual one of its format, unless that makes a single column of it.
+fn separator_of(source: &Source<'_>, usual: u8) -> u8 {
+    let Some(Ok(header)) = source.records(usual).next() else { return usual };
+    let only = if header.len() == 1 { header.get(0).unwrap_or_default() } else { "" };
+    [b';', b'\t', b'|', b','].into_iter().find(|other| only.as_bytes().contains(other)).unwrap_or(usual)
+}
+
 /// Makes two passes over the text, the first one for the types: a text column must keep `1.0` and `1` apart, which parsed numbers would
 /// have lost.
-fn separated(source: &Source<'_>, separator: u8, cells: Cells) -> Result<Columns, DataError> {
+fn separated(source: &Source<'_>, usual: u8, cells: Cells) -> Result<(Columns, Vec<u32>), DataError> {
+    let separator = separator_of(source, usual);
+    let commas = separator != b',';
     let names = header(source, separator)?;
-    if let [only] = names.as_slice()
-        && let Some(other) = [';', '\t', '|', ','].into_iter().find(|other| only.contains(*other))
-    {
-        let wanted = if separator == b',' { "commas" } else { "tabs" };
-        let words = format!(
-            "its header is one column, `{only}`; its cells seem to be separated by {other:?}, and this file is read \
-             with {wanted}: save it again with {wanted}, or rename a file with tabs to .tsv"
-        );
-        return Err(source.error(Some(1), None, words));
-    }
     let broken = |error: csv::Error| source.error(None, None, format!("it cannot be parsed: {error}"));
-    let unknown = |_| Guess { words: cells == Cells::Texts, missing: None };
-    let mut guesses: Vec<Guess> = names.iter().map(unknown).collect();
+    let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
+    guesses.iter_mut().for_each(|guess| guess.words = cells == Cells::Texts);
     let mut rows = 0usize;
     let mut last = csv::StringRecord::new();
     for record in source.records(separator).skip(1) {
@@ -125,13 +182,17 @@ fn separated(source: &Source<'_>, separator: u8, cells: Cells) -> Result<Columns
             return Err(source.ragged(&record, names.len()));
         }
         for (text, guess) in record.iter().zip(&mut guesses).filter(|(_, guess)| !guess.words) {
-            match cell(text) {
-                Cell::Number(_) => {}
-                Cell::Word => guess.words = true,
-                Cell::Missing if guess.missing.is_none() => {
-                    guess.missing = Some((source.line_of(&record), text.to_owned()))
+            match cell(text, commas) {
+                Cell::Number(_) => {
+                    guess.numbers = true;
+                    guess.points |= text.contains('.');
                 }
+                Cell::Comma(_) => (guess.numbers, guess.commas) = (true, true),
+                Cell::Word => guess.words = true,
                 Cell::Missing => {}
+                Cell::Infinite => {
+                    guess.infinite.get_or_insert_with(|| (source.line_of(&record), text.to_owned()));
+                }
             }
         }
         rows += 1;
@@ -141,32 +202,35 @@ fn separated(source: &Source<'_>, separator: u8, cells: Cells) -> Result<Columns
         return Err(source.error(None, None, "there are no rows below the header"));
     }
     source.check_end(&last)?;
-    for (name, guess) in names.iter().zip(&guesses).filter(|(_, guess)| !guess.words) {
-        if let Some((line, text)) = &guess.missing {
-            let what = if text.is_empty() { "the cell is empty".into() } else { format!("{text} is not a value") };
-            return Err(source.error(*line, Some(name), format!("{what}; {FILL}")));
+    for (name, guess) in names.iter().zip(&guesses).filter(|(_, guess)| guess.numeric()) {
+        if let Some((line, text)) = &guess.infinite {
+            return Err(source.error(
+                *line,
+                Some(name),
+                format!("{text} is not a finite number; correct it, or leave it empty"),
+            ));
         }
     }
-    let mut columns: Vec<Filling> = guesses
-        .iter()
-        .map(|guess| {
-            if guess.words {
-                Filling::Words(TextBuilder::default())
-            } else {
-                Filling::Numbers(Vec::with_capacity(rows))
-            }
-        })
-        .collect();
+    let filling = |guess: &Guess| match guess.numeric() {
+        true => Filling::Numbers(Vec::with_capacity(rows)),
+        false => Filling::Words(TextBuilder::default()),
+    };
+    let mut columns: Vec<Filling> = guesses.iter().map(filling).collect();
+    let mut lines = source.lines();
+    let mut line_of_row = Vec::with_capacity(rows);
     for record in source.records(separator).skip(1) {
-        for (text, column) in record.map_err(broken)?.iter().zip(&mut columns) {
-            match (column, cell(text)) {
-                (Filling::Numbers(values), Cell::Number(value)) => values.push(value),
-                (Filling::Numbers(_), _) => {}
+        let record = record.map_err(broken)?;
+        line_of_row.push(lines.of(&record));
+        for (text, column) in record.iter().zip(&mut columns) {
+            match (column, cell(text, commas)) {
+                (Filling::Numbers(values), Cell::Number(value) | Cell::Comma(value)) => values.push(value),
+                (Filling::Numbers(values), _) => values.push(f64::NAN),
                 (Filling::Words(builder), _) => builder.push(text),
+                (Filling::Unknown(rows), _) => *rows += 1,
             }
         }
     }
-    Ok(names.into_iter().zip(columns.into_iter().map(Filling::finish)).collect())
+    Ok((names.into_iter().zip(columns.into_iter().map(Filling::finish)).collect(), line_of_row))
 }
 
 /// The column names.
@@ -223,13 +287,15 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-fn json_lines(source: &Source<'_>, cells: Cells) -> Result<Columns, DataError> {
+fn json_lines(source: &Source<'_>, cells: Cells) -> Result<(Columns, Vec<u32>), DataError> {
     let mut names: Vec<String> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut columns: Vec<Filling> = Vec::new();
+    let mut line_of_row = Vec::new();
     let lines = source.text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty());
     for (row, (i, text)) in lines.enumerate() {
         let line = i as u64 + 1;
+        line_of_row.push(line as u32);
         let Object(entries) = serde_json::from_str(text).map_err(|error| {
             // The parser counts lines within its input, which is always one line.
             let what = error.to_string();
@@ -248,9 +314,9 @@ fn json_lines(source: &Source<'_>, cells: Cells) -> Result<Columns, DataError> {
                 Some(at) => *at,
                 None if row == 0 => {
                     place.insert(name.clone(), names.len());
-                    columns.push(match value {
-                        Value::Number(_) if cells == Cells::Typed => Filling::Numbers(Vec::new()),
-                        _ => Filling::Words(TextBuilder::default()),
+                    columns.push(match cells {
+                        Cells::Typed => Filling::Unknown(0),
+                        Cells::Texts => Filling::Words(TextBuilder::default()),
                     });
                     names.push(name.clone());
                     names.len() - 1
@@ -284,11 +350,12 @@ fn json_lines(source: &Source<'_>, cells: Cells) -> Result<Columns, DataError> {
             "there are no rows; each line must be one JSON object with at least one key",
         ));
     }
-    Ok(names.into_iter().zip(columns.into_iter().map(Filling::finish)).collect())
+    Ok((names.into_iter().zip(columns.into_iter().map(Filling::finish)).collect(), line_of_row))
 }
 
 fn length(column: &Filling) -> usize {
     match column {
+        Filling::Unknown(rows) => *rows,
         Filling::Numbers(values) => values.len(),
         Filling::Words(builder) => builder.len(),
     }
@@ -297,8 +364,32 @@ fn length(column: &Filling) -> usize {
 fn put(column: &mut Filling, value: &Value) -> Result<(), String> {
     let mixed =
         |what: &str, others: &str| Err(format!("{what} among {others}; write all values of a column in the same way"));
+    if let Filling::Unknown(rows) = *column
+        && !value.is_null()
+    {
+        *column = match value {
+            Value::Number(_) => Filling::Numbers(vec![f64::NAN; rows]),
+            _ => {
+                let mut builder = TextBuilder::default();
+                (0..rows).for_each(|_| builder.push(""));
+                Filling::Words(builder)
+            }
+        };
+    }
     match (column, value) {
-        (_, Value::Null) => Err(format!("null is not a value; {FILL}")),
+        (Filling::Unknown(rows), _) => {
+            *rows += 1;
+            Ok(())
+        }
+        // A missing value.
+        (Filling::Numbers(values), Value::Null) => {
+            values.push(f64::NAN);
+            Ok(())
+        }
+        (Filling::Words(builder), Value::Null) => {
+            builder.push("");
+            Ok(())
+        }
         // A list or an object stays together, as JSON.
         (Filling::Words(builder), Value::Array(_) | Value::Object(_)) => {
             builder.push(&value.to_string());
@@ -374,6 +465,85 @@ mod tests {
         assert_eq!(columns("a.csv", "code,note\n1,\n1.0,y\nNA,\nx,\n"), expected);
     }
 
+    /// The texts of all cells: NaN has no equal.
+    fn cells(name: &str, text: &str) -> Vec<Vec<String>> {
+        let table = read(name, text.as_bytes()).unwrap();
+        let column = |column: &Column| (0..column.len()).map(|row| column.cell(row).to_string()).collect();
+        table.columns().map(|(_, data)| column(data)).collect()
+    }
+
+    #[test]
+    fn missing_numbers_are_marked_and_words_stay() {
+        let expected = [["36", "missing", "missing", "7"], ["x", "", "NA", "y"]];
+        assert_eq!(cells("a.csv", "age,b\n36,x\n,\nNA,NA\n7,y\n"), expected);
+        assert_eq!(cells("a.csv", "age,b\n36,x\nNaN,\nnull,NA\n7,y\n"), expected);
+        let text = "{\"age\":36,\"b\":\"x\"}\n{\"age\":null,\"b\":null}\n{\"age\":null,\"b\":\"NA\"}\n{\"age\":7,\"b\":\"y\"}\n";
+        assert_eq!(cells("a.jsonl", text), expected);
+        assert_eq!(cells("a.jsonl", "{\"a\":null,\"b\":null}\n{\"a\":1,\"b\":\"x\"}\n"), [["missing", "1"], ["", "x"]]);
+        // Nothing says that a column of gaps holds numbers.
+        assert_eq!(cells("a.csv", "a,b\n,1\nNA,2\n"), [["", "NA"], ["1", "2"]]);
+        assert_eq!(cells("a.jsonl", "{\"a\":null}\n"), [[""]]);
+    }
+
+    #[test]
+    fn separators_and_decimal_commas_are_recognised() {
+        let expected = [["0.5", "-1.25", "3"], ["a", "b,c", "d"]];
+        assert_eq!(cells("a.csv", "x;y\n0,5;a\n-1,25;b,c\n3;d\n"), expected);
+        assert_eq!(cells("a.csv", "x\ty\n0,5\ta\n-1,25\tb,c\n3\td\n"), expected);
+        assert_eq!(cells("a.tsv", "x|y\n0.5|a\n-1.25|b,c\n3|d\n"), expected);
+        // With points as well, commas mean something else; and between commas there are no decimal commas.
+        assert_eq!(cells("a.csv", "x;y\n0,5;a\n1.5;b\n"), [["0,5", "1.5"], ["a", "b"]]);
+        assert_eq!(cells("a.csv", "x,y\n\"0,5\",a\n\"1,5\",b\n"), [["0,5", "1,5"], ["a", "b"]]);
+        assert_eq!(cells("a.csv", "x;y\n1.000,5;a\n2;b\n"), [["1.000,5", "2"], ["a", "b"]]);
+    }
+
+    /// A file of our own writer is read back; files of others are read in `scripts/python-tests.sh`.
+    #[test]
+    fn parquet_files_are_read() {
+        use arrow_array::{BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+        let columns: Vec<(&str, arrow_array::ArrayRef)> = vec![
+            ("id", std::sync::Arc::new(Int64Array::from(vec![7, 8, 9]))),
+            ("income", std::sync::Arc::new(Float64Array::from(vec![Some(1.5), None, Some(2.0)]))),
+            ("party", std::sync::Arc::new(StringArray::from(vec![Some("red"), Some("green"), None]))),
+            ("works", std::sync::Arc::new(BooleanArray::from(vec![true, false, true]))),
+        ];
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, data)| (name, data, true)))
+                .unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let table = read("a.parquet", &bytes).unwrap();
+        let names: Vec<&str> = table.columns().map(|(name, _)| name).collect();
+        assert_eq!(names, ["id", "income", "party", "works"]);
+        let cells = |column: usize| {
+            let (_, data) = table.columns().nth(column).unwrap();
+            (0..3).map(|row| data.cell(row).to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (cells(0), cells(1)),
+            (vec!["7".into(), "8".into(), "9".into()], vec!["1.5".into(), "missing".into(), "2".into()])
+        );
+        assert_eq!(
+            (cells(2), cells(3)),
+            (vec!["red".into(), "green".into(), String::new()], vec!["true".into(), "false".into(), "true".into()])
+        );
+        assert!(read("a.parquet", b"PAR1 and nothing else PAR1").unwrap_err().contains("cannot be read as Parquet"));
+        bytes.truncate(bytes.len() / 2);
+        assert!(read("a.parquet", &bytes).is_err());
+    }
+
+    #[test]
+    fn rows_know_their_lines() {
+        let lines = |name: &str, text: &str| {
+            let table = read(name, text.as_bytes()).unwrap();
+            (0..table.rows()).map(|row| table.place(row)).collect::<Vec<_>>()
+        };
+        assert_eq!(lines("a.csv", "a,b\n1,x\r\n\n2,\"y\nz\"\r3,x"), ["line 2", "line 4", "line 6"]);
+        assert_eq!(lines("a.jsonl", "{\"a\":1}\n\n{\"a\":2}\n"), ["line 1", "line 3"]);
+    }
+
     #[test]
     fn json_lines() {
         let expected = vec![
@@ -409,11 +579,11 @@ mod tests {
             (b"a,b\r1,2\r3\r", "line 3: 1 cell where the first line has 2 cells"),
             (b"a,b\n1,2\n1,\"2\n3,4\n5,6\n", "line 3: a quote is not closed before the end of the file"),
             (b"a,b\n\"1,2\n3,4\n", "line 2: 1 cell where the first line has 2 cells; is a quote not closed?"),
-            (b"age,b\n1,x\n2,x\nNaN,x\n", "line 4, column age: NaN is not a value; remove the row or fill it"),
-            (b"age,b\n1,x\n-inf,x\n", "line 3, column age: -inf is not a value; remove the row or fill it"),
-            (b"age,b\n1,x\n1e999,x\n", "line 3, column age: 1e999 is not a value; remove the row or fill it"),
-            (b"age,b\nNA,x\n1,x\n", "line 2, column age: NA is not a value; remove the row or fill it"),
-            (b"age,b\n1,x\n ,x\n", "line 3, column age: the cell is empty; remove the row or fill it"),
+            (b"age,b\n1,x\n-inf,x\n", "line 3, column age: -inf is not a finite number; correct it, or leave it empty"),
+            (
+                b"age,b\n1,x\n1e999,x\n",
+                "line 3, column age: 1e999 is not a finite number; correct it, or leave it empty",
+            ),
             (
                 b"age,b\n1,x\n2,caf\xe9\n",
                 "line 3: byte 15 (counted from 0), 0xe9, is not UTF-8; save the file as UTF-8",
@@ -442,7 +612,6 @@ mod tests {
             ),
             ("{\"a\":1,\"b\":2}\n{\"b\":1}\n", "line 2, column a: the key is missing; give all lines the same keys"),
             ("{\"a\":1,\"a\":2}\n", "line 1, column a: the key is given twice; rename one of the two"),
-            ("{\"a\":null}\n", "line 1, column a: null is not a value; remove the row or fill it"),
             (
                 "{\"a\":1}\n{\"a\":\"x\"}\n",
                 "line 2, column a: words among numbers; write all values of a column in the same way",
@@ -467,15 +636,17 @@ mod tests {
         let message = |path: &Path| read_table(path).unwrap_err().message;
         assert_eq!(message(&folder.path().join("none.csv")), "there is no such file");
         assert_eq!(message(folder.path()), "this is a folder; name a file in it");
-        assert!(read("a.txt", b"a\n1\n").unwrap_err().starts_with("the name must end in .csv, .tsv or .jsonl"));
+        assert!(
+            read("a.txt", b"a\n1\n").unwrap_err().starts_with("the name must end in .csv, .tsv, .jsonl or .parquet")
+        );
         #[cfg(unix)]
         assert_eq!(message(Path::new("/dev/zero")), "this is not a regular file; copy its contents into one");
     }
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), end in 0..3usize) {
-            let _ = read(["a.csv", "a.tsv", "a.jsonl"][end], &bytes);
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), end in 0..4usize) {
+            let _ = read(["a.csv", "a.tsv", "a.jsonl", "a.parquet"][end], &bytes);
         }
 
         /// Fragments of tables reach further than random bytes.

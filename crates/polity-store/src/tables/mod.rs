@@ -30,6 +30,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 pub use batch::{Batch, Column, Value};
+pub(crate) use bytes::shared;
 pub use error::{Result, TableError};
 pub use parts::remove_parts_after;
 pub use parts::{Span, settle};

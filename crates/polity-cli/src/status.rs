@@ -1,0 +1,281 @@
+//! `polity status`: how far the runs in a folder are. It only reads; a run that is under way is also asked, but not waited for.
+
+use super::failure::{Exit, Failure};
+use super::output::{self, json, note, print_text};
+use super::progress::si;
+use polity_driver::control::{self, Status};
+use polity_driver::results::{self, Run};
+use polity_driver::run::{Engine, RunStatus};
+use polity_driver::sweep::{SweepManifest, is_sweep};
+use polity_kernel::registry::Registry;
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk};
+use polity_store::printable::on_one_line;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How deep runs are looked for below the folder.
+const DEPTH: usize = 6;
+/// How long active runs have to say how far they are. One in a long round says nothing in time; its journal does.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A run as the output shows it.
+#[derive(Debug, Serialize)]
+struct Row {
+    run: String,
+    name: String,
+    /// `running`, `paused`, `stopped`, `budget`, `done` or `damaged`.
+    state: &'static str,
+    rounds: u32,
+    planned: u32,
+    /// Items with a verdict and all items, of an active evaluation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<(usize, usize)>,
+    agents: u32,
+    /// Actions of agents per second, of an active society.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acts_per_s: Option<f64>,
+    /// Seconds until the planned end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eta_s: Option<f64>,
+    answers: u64,
+    /// US dollars; null if a price is not known.
+    cost_usd: Option<f64>,
+    simulated: bool,
+    /// What it waits for, why it ended early, or what is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// A sweep as the output shows it.
+#[derive(Debug, Serialize)]
+struct Group {
+    sweep: String,
+    name: String,
+    state: &'static str,
+    done: usize,
+    runs: usize,
+}
+
+/// The folders that were found.
+#[derive(Debug, Default)]
+struct Found {
+    /// Runs by folder, and whether each belongs to a sweep.
+    runs: Vec<(PathBuf, bool)>,
+    sweeps: Vec<PathBuf>,
+}
+
+pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
+    if !folder.is_dir() {
+        let message =
+            format!("there is no folder `{}`; name the folder of a run, or one that holds runs", folder.display());
+        return Err(Failure::new(Exit::Input, message));
+    }
+    let mut found = Found::default();
+    look(folder, DEPTH, false, &mut found);
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let runs = rows(&found, &disk);
+    let sweeps: Vec<Group> = found.sweeps.iter().map(|sweep| group(sweep, &runs, disk.as_ref())).collect();
+    if as_json {
+        output::print_line(&json(
+            &serde_json::json!({ "sweeps": sweeps, "runs": runs.iter().map(|(row, _)| row).collect::<Vec<_>>() }),
+        ));
+        return Ok(Exit::Done);
+    }
+    show(&runs, &sweeps);
+    if found.runs.is_empty() && sweeps.is_empty() {
+        note(&format!("there are no runs in {}", folder.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Collects the runs and sweeps at and below a folder, by name. Links may lead elsewhere, so they are not followed.
+fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
+    if folder.join("manifest.json").is_file() && folder.join("journal").is_dir() {
+        found.runs.push((folder.to_path_buf(), within));
+        return;
+    }
+    let sweep = is_sweep(&RealDisk, folder);
+    if sweep {
+        found.sweeps.push(folder.to_path_buf());
+    }
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if depth > 0 && !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            look(&entry.path(), depth - 1, within || sweep, found);
+        }
+    }
+}
+
+/// What active runs say about themselves within some time; `None` for runs that are not active, or busy.
+fn live(found: &Found, disk: &Arc<dyn Disk>) -> Vec<(bool, Option<Status>)> {
+    let (say, said) = mpsc::channel();
+    let mut all: Vec<(bool, Option<Status>)> = Vec::new();
+    for (i, (run, _)) in found.runs.iter().enumerate() {
+        let active = control::under_way(disk.as_ref(), run);
+        all.push((active, None));
+        if active {
+            let (say, disk, run) = (say.clone(), disk.clone(), run.clone());
+            // It may wait for the end of a long round; then it ends with this process.
+            thread::spawn(move || {
+                let status = control::status(disk, &run, u32::MAX);
+                // Nobody listens after the time is up.
+                let _ = say.send((i, status.ok()));
+            });
+        }
+    }
+    drop(say);
+    let deadline = Instant::now() + PATIENCE;
+    while let Ok((i, status)) = said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        if let Some(entry) = all.get_mut(i) {
+            entry.1 = status;
+        }
+    }
+    all
+}
+
+fn rows(found: &Found, disk: &Arc<dyn Disk>) -> Vec<(Row, bool)> {
+    let live = live(found, disk);
+    let rows = found.runs.iter().zip(live).map(|((run, within), (active, status))| {
+        let row = row(run, active, status, disk).unwrap_or_else(|error| damaged(run, &error));
+        (row, *within)
+    });
+    rows.collect()
+}
+
+/// A run, from what it says itself, else from its journal.
+fn row(folder: &Path, active: bool, status: Option<Status>, disk: &Arc<dyn Disk>) -> Result<Row, DriveError> {
+    let run = results::of_run(disk.as_ref(), folder)?;
+    let manifest = &run.manifest;
+    let planned = manifest.scenario.get("rounds").and_then(Value::as_u64).unwrap_or(0) as u32;
+    let mut row = Row {
+        run: folder.display().to_string(),
+        name: manifest.name.clone(),
+        state: if active { "running" } else { "done" },
+        rounds: run.rounds,
+        planned,
+        items: None,
+        agents: 0,
+        acts_per_s: None,
+        eta_s: None,
+        answers: 0,
+        cost_usd: None,
+        simulated: manifest.simulated,
+        why: None,
+    };
+    match status {
+        Some(status) => from_itself(&mut row, &status, manifest.is_priced()),
+        None => from_its_journal(&mut row, &run, active, disk)?,
+    }
+    Ok(row)
+}
+
+fn from_itself(row: &mut Row, status: &Status, is_priced: bool) {
+    row.state = if status.paused { "paused" } else { "running" };
+    (row.rounds, row.planned, row.agents) = (status.rounds, status.planned, status.agents);
+    row.items = Some(status.items).filter(|items| items.1 > 0);
+    row.acts_per_s = status.steps_per_s.filter(|_| row.items.is_none()).map(|steps| steps * f64::from(status.agents));
+    row.eta_s = status.seconds_left;
+    row.answers = status.totals.answers;
+    row.cost_usd = is_priced.then_some(status.totals.cost_usd);
+    row.why.clone_from(&status.waiting);
+}
+
+fn from_its_journal(row: &mut Row, run: &Run<'_>, active: bool, disk: &Arc<dyn Disk>) -> Result<(), DriveError> {
+    let registry = Registry::default();
+    let engine = Engine { disk: disk.clone(), ..Engine::new(&registry) };
+    let summary = engine.summed_up(&run.folder)?;
+    row.agents = summary.agents;
+    row.answers = summary.totals.answers;
+    row.cost_usd = run.manifest.is_priced().then_some(summary.totals.cost_usd);
+    row.why = summary.reason;
+    if !active {
+        row.state = summary.status.name();
+    }
+    if row.state == RunStatus::Stopped.name() && row.why.is_none() {
+        row.why = Some(format!("polity resume {}", run.folder.display()));
+    }
+    Ok(())
+}
+
+fn damaged(folder: &Path, error: &DriveError) -> Row {
+    Row {
+        run: folder.display().to_string(),
+        name: folder.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),
+        state: "damaged",
+        rounds: 0,
+        planned: 0,
+        items: None,
+        agents: 0,
+        acts_per_s: None,
+        eta_s: None,
+        answers: 0,
+        cost_usd: None,
+        simulated: false,
+        why: Some(error.to_string()),
+    }
+}
+
+fn group(sweep: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Group {
+    let own = |row: &&(Row, bool)| Path::new(&row.0.run).starts_with(sweep);
+    let done = runs.iter().filter(own).filter(|row| row.0.state == "done").count();
+    let folder = sweep.display().to_string();
+    match SweepManifest::of(disk, sweep) {
+        Ok(manifest) => {
+            let planned = manifest.design.runs();
+            let state = match () {
+                () if control::under_way(disk, sweep) => "running",
+                () if done == planned => "done",
+                () => "stopped",
+            };
+            Group { sweep: folder, name: manifest.name, state, done, runs: planned }
+        }
+        Err(_) => Group { sweep: folder, name: String::new(), state: "damaged", done, runs: done },
+    }
+}
+
+/// The table on the terminal. Of the runs of a sweep, only those that are not done.
+fn show(runs: &[(Row, bool)], sweeps: &[Group]) {
+    let mut table = output::table(["run", "state", "done", "acts/s", "left", "spent", ""].map(str::to_owned).to_vec());
+    let mut rows = 0;
+    for Group { sweep, state, done, runs, .. } in sweeps {
+        let done = format!("{done} of {runs} runs");
+        table.add_row([sweep, *state, &done, "", "", "", ""].map(str::to_owned));
+        rows += 1;
+    }
+    for (row, within) in runs {
+        if *within && row.state == "done" {
+            continue;
+        }
+        let done = match row.items {
+            Some((done, all)) => format!("{done} of {all} items"),
+            None => format!("round {} of {}", row.rounds, row.planned),
+        };
+        let spent = match (row.answers, row.cost_usd) {
+            (0, _) => String::new(),
+            (_, None) => "unknown price".into(),
+            (_, Some(usd)) => format!("${usd:.4}{}", if row.simulated { " (simulated)" } else { "" }),
+        };
+        let why = row.why.as_deref().map(|why| on_one_line(why).into_owned()).unwrap_or_default();
+        table.add_row([
+            row.run.clone(),
+            row.state.into(),
+            done,
+            row.acts_per_s.map(si).unwrap_or_default(),
+            row.eta_s.map(output::span).unwrap_or_default(),
+            spent,
+            why,
+        ]);
+        rows += 1;
+    }
+    if rows > 0 {
+        print_text(&format!("{table}\n"));
+    }
+}

@@ -1,0 +1,53 @@
+//! How fast a run advances, and how long it will take.
+
+use super::Progress;
+use std::time::Instant;
+
+/// The pace of a run in this process: rounds of a society, items of an evaluation. What a resumed run had done before does not count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// When it was first told how far the run is, and how far it was.
+    first: Option<(Instant, f64)>,
+}
+
+/// What a [`Pace`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paced {
+    /// Rounds per second; in an evaluation items.
+    pub steps_per_s: f64,
+    /// Seconds until the planned end, at this pace.
+    pub seconds_left: f64,
+}
+
+impl Pace {
+    /// Notes how far the run is. Returns its pace, once it has advanced since the first note.
+    pub fn note(&mut self, progress: &Progress) -> Option<Paced> {
+        let (done, all) = match progress.items {
+            (_, 0) => (f64::from(progress.rounds), f64::from(progress.planned)),
+            (done, all) => (done as f64, all as f64),
+        };
+        let (began, from) = *self.first.get_or_insert((Instant::now(), done));
+        paced(from, done, all, began.elapsed().as_secs_f64())
+    }
+}
+
+/// The pace of `done - from` steps in `seconds`, of `all`.
+fn paced(from: f64, done: f64, all: f64, seconds: f64) -> Option<Paced> {
+    if done <= from || seconds <= 0.0 {
+        return None;
+    }
+    let steps_per_s = (done - from) / seconds;
+    Some(Paced { steps_per_s, seconds_left: (all - done).max(0.0) / steps_per_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_process_does_counts() {
+        assert_eq!(paced(10.0, 10.0, 30.0, 5.0), None);
+        assert_eq!(paced(10.0, 20.0, 30.0, 5.0), Some(Paced { steps_per_s: 2.0, seconds_left: 5.0 }));
+        assert_eq!(paced(0.0, 30.0, 30.0, 10.0), Some(Paced { steps_per_s: 3.0, seconds_left: 0.0 }));
+    }
+}

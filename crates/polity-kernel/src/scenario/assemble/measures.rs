@@ -1,0 +1,128 @@
+//! The metrics of a scenario, bound to what they measure.
+
+use super::wrong;
+use crate::interface::{ActionArgument, Interface};
+use crate::metric::Source;
+use crate::population::groups::{By, Groups};
+use crate::population::{Column, Population};
+use crate::registry::Registry;
+use crate::scenario::MetricKeys;
+use crate::society::{Measure, Reads, Subset};
+use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
+use std::sync::Arc;
+
+/// The most groups that a metric is measured for.
+const MOST_GROUPS: usize = 100;
+/// The keys of every metric.
+const OWN: [&str; 3] = ["of", "by", "every"];
+
+/// What metrics can measure.
+pub(super) struct Measurable<'a> {
+    pub registry: &'a Registry,
+    /// The name of the world.
+    pub world: &'a str,
+    /// With the columns of policies.
+    pub interface: &'a Interface,
+    /// The number of columns of the world.
+    pub of_world: usize,
+    pub population: &'a Population,
+}
+
+/// A quantity, and its range if it has one.
+type Found = (Reads, Option<(f64, f64)>);
+
+impl Measurable<'_> {
+    /// Opens a metric: once, or once for each group.
+    pub fn measures(&self, node: &Node, path: &str) -> Result<Vec<Measure>, TreeError> {
+        let (kind, rest) = node.split_kind(path)?;
+        let Value::Map(entries) = &rest.value else {
+            return Err(wrong(path, Some(node), node, "a metric must be a map", None));
+        };
+        let is_own = |(key, _): &(Key, Node)| OWN.contains(&key.name.as_str());
+        let (own, others): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_own);
+        let own = Node { value: Value::Map(own), origin: rest.origin.clone() };
+        let rest = Node { value: Value::Map(others), origin: rest.origin };
+        let MetricKeys { of, by, every } = own.read(path)?;
+        if every == Some(0) {
+            return Err(own.blame(path, Invalid { key: "every".into(), message: "must be at least 1 round".into() }));
+        }
+        let (reads, range) =
+            self.find(&of).map_err(|message| own.blame(path, Invalid { key: "of".into(), message }))?;
+        let open = || {
+            self.registry.open_metric(&kind, &rest, path, &Source { name: &of, range }).map_err(|mut error| {
+                // The keys of every metric were read before.
+                error.help = error.help.map(|help| match help.strip_prefix("known keys: ") {
+                    Some("none") => format!("known keys: {}", OWN.join(", ")),
+                    Some(known) => format!("known keys: {}, {known}", OWN.join(", ")),
+                    None => help,
+                });
+                error
+            })
+        };
+        let every = every.unwrap_or(1);
+        let Some(by) = by else {
+            let name = format!("{of}.{}", kind.name);
+            return Ok(vec![Measure { host: open()?, reads, name, every, subset: None }]);
+        };
+        let (of_row, groups) =
+            self.groups(&by).map_err(|message| own.blame(path, Invalid { key: "by".into(), message }))?;
+        let measure = |(group, label): (u32, String)| {
+            let subset = Some(Subset { of_row: of_row.clone(), group });
+            let name = format!("{of}.{}[{label}]", kind.name);
+            Ok(Measure { host: open()?, reads: reads.clone(), name, every, subset })
+        };
+        groups.into_iter().map(measure).collect()
+    }
+
+    /// Returns what has this name: a column of the world, an act, a column of policies, or an attribute.
+    fn find(&self, of: &str) -> Result<Found, String> {
+        let Interface { columns, acts, .. } = self.interface;
+        let table = self.population.table();
+        if let Some(i) = columns[..self.of_world].iter().position(|column| column.name == of) {
+            return Ok((Reads::Column(i), columns[i].range));
+        }
+        if let Some(i) = acts.iter().position(|act| act.name == of) {
+            return match &acts[i].argument {
+                ActionArgument::Number { low, high } => Ok((Reads::Action(i as u16), Some((*low, *high)))),
+                argument if argument.has_number() => Ok((Reads::Action(i as u16), None)),
+                _ => Err(format!("acts of the kind `{of}` carry no number that could be measured")),
+            };
+        }
+        if let Some(column) = columns.iter().find(|column| column.name == of) {
+            return Ok((Reads::State(column.name.clone()), column.range));
+        }
+        match table.columns().enumerate().find(|(_, (name, _))| *name == of) {
+            Some((i, (_, Column::Number(_)))) => return Ok((Reads::Attribute(i), None)),
+            Some((_, (_, Column::Text { .. }))) => {
+                return Err(format!(
+                    "the attribute `{of}` holds words; measure a number, such as one that `population.derive` makes of it, or group by it \
+                     (`by: {of}`)"
+                ));
+            }
+            None => {}
+        }
+        let attributes =
+            table.columns().filter(|(_, column)| matches!(column, Column::Number(_))).map(|(name, _)| name);
+        let names = columns.iter().map(|c| c.name.as_ref()).chain(acts.iter().map(|a| a.name.as_ref()));
+        let mut known: Vec<&str> = names.chain(attributes).collect();
+        known.sort_unstable();
+        known.dedup();
+        let near = nearest(of, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        Err(format!("the world `{}` has no quantity `{of}`{near} (it has {})", self.world, known.join(", ")))
+    }
+
+    /// Returns the group of each row, and the groups that some agent is in.
+    fn groups(&self, by: &By) -> Result<(Arc<[u32]>, Vec<(u32, String)>), String> {
+        let Groups { of_row, labels } = self.population.table().groups(by).map_err(|error| error.to_string())?;
+        let mut sizes = vec![0u32; labels.len()];
+        of_row.iter().zip(self.population.counts()).for_each(|(group, count)| sizes[*group as usize] += count);
+        let groups: Vec<(u32, String)> = (0u32..).zip(labels).filter(|(group, _)| sizes[*group as usize] > 0).collect();
+        if groups.len() > MOST_GROUPS {
+            return Err(format!(
+                "{by} makes {} groups; at most {MOST_GROUPS} are measured: make fewer levels with `population.derive`",
+                groups.len()
+            ));
+        }
+        Ok((of_row.into(), groups))
+    }
+}
