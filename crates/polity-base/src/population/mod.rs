@@ -654,16 +654,6 @@ impl Population {
         }
     }
 
-    /// The position of an agent's word among those of its column.
-    #[inline]
-    #[must_use]
-    pub fn code(&self, column: TextColumn, agent: u32) -> u32 {
-        match &self.table.columns[column.0] {
-            Column::Text { codes, .. } => codes[self.row(agent) as usize],
-            Column::Number(_) => u32::MAX,
-        }
-    }
-
     /// An agent's value in the column at that position, of whatever type.
     #[must_use]
     pub fn cell(&self, column: usize, agent: u32) -> Cell<'_> {

@@ -20,8 +20,10 @@ impl Attributes<'_> {
         formula.value(&|column: u32| self.cell(column, row), draws)
     }
 
-    /// Returns a number, or the code of a word.
-    fn cell(&self, column: u32, row: usize) -> f64 {
+    /// Returns the number of a row, or the position of its word, in the column at that position; NaN if it is missing.
+    #[inline]
+    #[must_use]
+    pub fn cell(&self, column: u32, row: usize) -> f64 {
         match self.table.columns.get(column as usize) {
             Some(Column::Number(values)) => values[row],
             Some(Column::Text { codes, .. }) => f64::from(codes[row]),

@@ -3,7 +3,8 @@
 use super::{Expression, MOST, invalid};
 use polity_kernel::formula::{Formula, Kind, Name, Names};
 use polity_kernel::interface::{FieldKind, NumberSlot, Observation};
-use polity_kernel::population::{Column, NumberColumn, Table, TableError, TextColumn};
+use polity_kernel::population::names::Attributes;
+use polity_kernel::population::{Column, Table};
 use polity_kernel::prelude::*;
 use std::sync::Arc;
 
@@ -18,10 +19,8 @@ enum Source {
     Heard,
     /// What the world shows.
     Seen(NumberSlot),
-    /// An attribute.
-    Number(NumberColumn),
-    /// An attribute in words.
-    Word(TextColumn),
+    /// An attribute, by the place of its column.
+    Attribute(u32),
     /// The round.
     Round,
 }
@@ -65,14 +64,13 @@ impl Vocabulary {
             push(field.name.to_string(), Source::Seen(setup.number(&field.name)?), Kind::Number);
         }
         let table = setup.shared_context.population.table();
-        let wrong = |error: TableError| invalid("kind", error.to_string());
-        for (name, column) in table.columns() {
-            let (source, kind) = match column {
-                Column::Number(_) => (Source::Number(table.number_column(name).map_err(wrong)?), Kind::Number),
-                Column::Text { .. } => (Source::Word(table.text_column(name).map_err(wrong)?), Kind::Text),
+        for (place, (name, column)) in (0..).zip(table.columns()) {
+            let kind = match column {
+                Column::Number(_) => Kind::Number,
+                Column::Text { .. } => Kind::Text,
             };
-            push(name.to_owned(), source, kind);
-            push(format!("{ATTRIBUTE}{name}"), source, kind);
+            push(name.to_owned(), Source::Attribute(place), kind);
+            push(format!("{ATTRIBUTE}{name}"), Source::Attribute(place), kind);
         }
         Ok(Vocabulary { entries, table: table.clone() })
     }
@@ -111,7 +109,7 @@ impl Vocabulary {
             Source::Gathered(_) => "something that is heard has this name",
             Source::Heard | Source::Round => "the name has a meaning of its own",
             Source::Seen(_) => "the world shows a quantity of this name",
-            Source::Number(_) | Source::Word(_) => "an attribute has this name",
+            Source::Attribute(_) => "an attribute has this name",
         });
         match taken {
             Some(what) => Err(invalid(key, format!("{what}; choose another"))),
@@ -178,10 +176,10 @@ impl Vocabulary {
             Source::Gathered(place) => view.gathered[place],
             Source::Heard => view.heard,
             Source::Seen(slot) => view.observation.map_or(f64::NAN, |observation| observation.number(slot)),
-            Source::Number(column) => view.person.map_or(f64::NAN, |person| person.number(column)),
-            Source::Word(column) => {
-                view.person.map_or(f64::NAN, |person| f64::from(person.population.code(column, person.id)))
-            }
+            Source::Attribute(column) => view.person.map_or(f64::NAN, |Person { id, population }| {
+                let attributes = Attributes { table: population.table(), draw: false };
+                attributes.cell(column, population.row(id) as usize)
+            }),
             Source::Round => view.round,
         }
     }
@@ -196,7 +194,7 @@ struct At<'a> {
 impl At<'_> {
     fn has(&self, source: Source) -> bool {
         match (source, self.stage) {
-            (Source::Number(_) | Source::Word(_), _) => true,
+            (Source::Attribute(_), _) => true,
             (Source::Heard, stage) => stage == Stage::Heard,
             (Source::Gathered(_), stage) => stage == Stage::Turn,
             (Source::State(_) | Source::Seen(_) | Source::Round, stage) => stage != Stage::Birth,
