@@ -1,12 +1,13 @@
 //! Designs beyond the full factorial: interactions and corrections against plain statistics, fractions, samples with their sensitivities,
 //! models and tasks as factors, and seeds in batches until intervals are narrow, interrupted and not.
 
-use crate::harness::{arg, command, polity, rules, scratch, team, verify, write_scenario};
+use crate::harness::{arg, command, polity, rules, scratch, team, verify};
 use crate::sweep::{average, by_arm, csv, done, outcome, steady, sweep_of};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -16,9 +17,15 @@ fn number(row: &Row, key: &str) -> f64 {
     row[key].parse().unwrap_or_else(|_| panic!("{key} of {row:?}"))
 }
 
-fn report(sweep: &Path) -> String {
-    let said = command(&["report", arg(sweep)]).output().unwrap();
+/// What a command prints that takes no flags of runs.
+fn printed(args: &[&str]) -> String {
+    let said = Command::new(env!("CARGO_BIN_EXE_polity")).args(args).output().unwrap();
     assert!(said.status.success(), "{said:?}");
+    String::from_utf8(said.stdout).unwrap()
+}
+
+fn report(sweep: &Path) -> String {
+    printed(&["report", arg(sweep)]);
     fs::read_to_string(sweep.join("report.html")).unwrap()
 }
 
@@ -272,8 +279,7 @@ fn models_and_tasks_are_factors_with_labels_of_their_own() {
     // The names of these arms have a slash, so their folders are numbered.
     let arm = |at: usize| out.join(format!("runs/_{at}/{}", rows[0]["seed"]));
     for (at, items) in [(0, 6), (1, 1), (2, 6), (3, 1)] {
-        let said = command(&["export", arg(&arm(at)), "--table", "items"]).output().unwrap();
-        let text = String::from_utf8(said.stdout).unwrap();
+        let text = printed(&["export", arg(&arm(at)), "--table", "items"]);
         assert_eq!(text.lines().count(), items + 1, "{at}: {text}");
     }
     // The sweep continues without the files, and a file that is missing is told with its factor.

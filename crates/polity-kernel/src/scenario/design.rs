@@ -18,7 +18,7 @@ pub use seeds::{Intervals, Until};
 use super::expectation::Expectation;
 use super::leave_one_out::LeaveOneOut;
 use crate::digest::{Digest, Kind, RowHash};
-use crate::tree::{Node, Origin, TreeError, Value, item, nearest};
+use crate::tree::{Node, Origin, TreeError, Value, child, item, nearest};
 use combine::Crossing;
 use factors::{read_arms, read_factors};
 use schemars::JsonSchema;
@@ -338,14 +338,20 @@ impl Design {
         Err(wrong("design.seeds.until.metric", place.map_or(&node.origin, |place| &place.origin), message, help))
     }
 
-    /// Refuses a search toward a metric that the design does not read.
+    /// Refuses a search toward a metric that the design does not read, and factors named like columns of its table.
     fn check_targets(&self, node: &Node) -> Result<(), TreeError> {
-        let mut targets = self.search.iter().flat_map(|search| &search.toward);
-        let Some(target) = targets.find(|target| !self.reads(&target.metric)) else { return Ok(()) };
-        let place = node.get("search").and_then(|search| search.get("toward"));
+        let Some(search) = &self.search else { return Ok(()) };
+        if let Some(factor) = self.factors.iter().find(|factor| ["loss", "weight"].contains(&factor.name.as_str())) {
+            let place = node.get("factors").unwrap_or(node);
+            let message = format!("`{}` is already the name of a column in the table of a search", factor.name);
+            let help = Some("give the factor another name: NAME: {path: PATH, range: [LOW, HIGH]}");
+            return Err(wrong(child("design.factors", &factor.name), &place.origin, message, help));
+        }
+        let Some(target) = search.toward.iter().find(|target| !self.reads(&target.metric)) else { return Ok(()) };
+        let place = node.get("search").and_then(|search| search.get("toward")).unwrap_or(node);
         let message = format!("the design does not read `{}`", target.metric);
         let help = Some("add it to `design.metrics`");
-        Err(wrong("design.search.toward", place.map_or(&node.origin, |place| &place.origin), message, help))
+        Err(wrong("design.search.toward", &place.origin, message, help))
     }
 
     /// Returns whether a metric is read.

@@ -461,6 +461,10 @@ fn wrong_searches_say_what_is_wrong() {
         ),
         (json!({"search": search, "seeds": 1}), "no factor has a range to search"),
         (
+            json!({"factors": {"loss": range}, "search": search, "seeds": 1}),
+            "`loss` is already the name of a column in the table of a search",
+        ),
+        (
             json!({"factors": {"f": range}, "search": search, "seeds": 1, "metrics": ["b"]}),
             "the design does not read `a`",
         ),
