@@ -432,6 +432,11 @@ fn commands_of_rules() {
 }
 
 #[test]
+fn commands_of_commands() {
+    check_page("commands.md");
+}
+
+#[test]
 fn commands_of_recorded_answers() {
     check_page("recorded.md");
 }

@@ -179,9 +179,9 @@ fn agents_are_named_by_a_column_of_the_population() {
     .unwrap();
     // The file begins with person 39 and ends with person 0.
     for file in ["friends.csv", "friends.graphml"] {
-        let (done, words) = run(&folder, json!({"kind": "file", "file": file, "id": "name"}), file);
+        let (done, words) = run(&folder, json!({"kind": "file", "file": file, "id": "name"}), &format!("run-{file}"));
         assert!(done, "{words}");
-        assert_eq!(ties(&folder.join(file)), [(0, 34), (0, 39), (34, 0), (39, 0)]);
+        assert_eq!(ties(&folder.join(format!("run-{file}"))), [(0, 34), (0, 39), (34, 0), (39, 0)]);
     }
     let refused = |topology: Value| {
         let (done, words) = run(&folder, topology, "refused");

@@ -181,7 +181,7 @@ fn obedient(instruction: &str, items: usize) -> (f64, f64) {
     let (debating, changed) = (RefCell::new(BTreeSet::new()), RefCell::new(0));
     let (asked, reports) = drive(open(&scenario, &columns).unwrap(), &|effect| {
         let id = effect.id;
-        if told(effect).contains(super::DEBATE.trim_end()) {
+        if told(effect).contains(super::DEBATE.text.trim_end()) {
             debating.borrow_mut().insert((id.item, id.actor));
         }
         let mut draws = Draws::new(5, Stream::Driver, id.actor, id.item);

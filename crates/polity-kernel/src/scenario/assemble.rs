@@ -194,6 +194,7 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
     Ok(())
 }
 
+/// Returns who hears whom, and whether ties have a direction. Generated topologies have none.
 fn topology(
     scenario: &Scenario,
     tree: &Node,
