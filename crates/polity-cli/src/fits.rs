@@ -67,8 +67,8 @@ impl<'a> Lab<'a> {
         of_example.into_iter().chain([alone]).collect()
     }
 
-    /// A policy as it may be written: its name alone, and as in its example.
-    fn forms(&self, policy: &str) -> (Vec<Node>, Option<Node>) {
+    /// A policy as it may be written: its name alone, and as in its example; and the ties and people of the example.
+    fn forms(&self, policy: &str) -> (Vec<Node>, Vec<(&'static str, Node)>) {
         let example = self.leaf(self.registry.policies(), policy).and_then(|leaf| self.example(leaf));
         let mut forms = vec![text(policy)];
         let cohorts = example.as_ref().and_then(|tree| tree.get("cohorts"));
@@ -80,8 +80,9 @@ impl<'a> Lab<'a> {
             };
             forms.extend(cohorts.iter().filter_map(of));
         }
-        let topology = example.as_ref().and_then(|tree| tree.get("topology")).cloned();
-        (forms, topology)
+        let around = ["topology", "population"].into_iter();
+        let around = around.filter_map(|key| Some((key, example.as_ref()?.get(key)?.clone())));
+        (forms, around.collect())
     }
 
     fn prepared(&self, tree: Node) -> Option<Prepared> {
@@ -94,20 +95,21 @@ impl<'a> Lab<'a> {
 
     /// A valid society of a world with a policy, if there is one.
     fn society(&self, world: &str, policy: &str) -> Option<Node> {
-        let (forms, topology) = self.forms(policy);
+        let (forms, around) = self.forms(policy);
         for society in self.societies(world) {
             for form in &forms {
                 let cohorts = Node::built(Value::List(vec![map(vec![("policy", form.clone())])]));
-                let with = |topology: Option<&Node>| {
+                let with = |around: &[(&str, Node)]| {
                     let mut tree = society.clone();
                     tree.edit("cohorts", cohorts.clone()).ok()?;
                     tree.edit("model", text("sim/medium")).ok()?;
-                    if let Some(topology) = topology {
-                        tree.edit("topology", topology.clone()).ok()?;
+                    for (key, node) in around {
+                        tree.edit(key, node.clone()).ok()?;
                     }
                     Some(tree)
                 };
-                let tries = [with(None), topology.as_ref().and_then(|topology| with(Some(topology)))];
+                // First as the world has it, then with the ties of the policy's example, then with its people, too.
+                let tries = [with(&[]), with(&around[..around.len().min(1)]), with(&around)];
                 if let Some(tree) = tries.into_iter().flatten().find(|tree| self.is_valid(tree.clone())) {
                     return Some(tree);
                 }

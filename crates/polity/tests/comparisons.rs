@@ -135,6 +135,7 @@ fn runs_of_a_sweep_are_read_together() {
     let scenario = serde_json::json!({
         "polity": polity_kernel::scenario::VERSION,
         "name": "two teams",
+        "rounds": 2,
         "model": "sim/medium",
         "method": {"kind": "debate"},
         "agents": 3,

@@ -842,7 +842,7 @@ fn ctrl_c_twice_stops_at_once() {
         let stopped = ended(child);
         assert_eq!(stopped.code, Some(6), "{stopped:?}");
         let finished = recorded(&out).iter().any(|event| matches!(event, Event::Stopped { .. }));
-        assert!(finished || stopped.notes.contains("stopped; `polity resume`"), "{stopped:?}");
+        assert!(finished || stopped.notes.contains("stopped; `polity resume "), "{stopped:?}");
         !finished
     });
     assert!(at_once, "what was in flight was finished each time");
