@@ -365,10 +365,25 @@ fn commands(text: &str) -> Vec<Vec<String>> {
             // Up to a comment, or to a shell operator.
             let command =
                 [" #", " | ", " || ", " > ", " & "].iter().fold(line, |line, end| line.split(end).next().unwrap());
-            out.push(command.split_whitespace().map(|word| word.trim_matches('\'').to_string()).collect());
+            out.push(words(command));
         }
     }
     out
+}
+
+/// Splits a command at blanks outside of quotes, which are left out.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut open) = (vec![String::new()], None);
+    for character in command.chars() {
+        match character {
+            '\'' | '"' if open == Some(character) => open = None,
+            '\'' | '"' if open.is_none() => open = Some(character),
+            ' ' if open.is_none() => words.push(String::new()),
+            other => words.last_mut().unwrap().push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Returns why a command cannot be run as written.
