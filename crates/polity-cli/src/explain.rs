@@ -97,7 +97,7 @@ fn kinds(registry: &Registry) -> [(&'static str, Vec<&LeafInfo>); 5] {
 fn unknown(name: &str, registry: &Registry) -> Failure {
     let leaves = kinds(registry).into_iter().flat_map(|(_, cards)| cards).map(|card| card.name);
     let all: Vec<&str> = leaves.chain(topology::kinds().into_iter().map(|(kind, _)| kind)).collect();
-    let meant = nearest(name, all.into_iter()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let meant = nearest(name, all).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     let message = format!(
         "there is no world, policy, method, metric, topology or toolkit `{name}`{meant} (`polity list worlds` and so on \
          list them)"

@@ -174,7 +174,7 @@ fn entries(html: &str) -> Vec<Vec<Entry>> {
     for list in html.split("<ul ").skip(1) {
         // What happened stands on a line each.
         let is_long = attribute(list, "class").is_some_and(|classes| classes.contains("marks"));
-        let items = list.split("<li").skip(1).filter_map(|item| Some(item.split_once('>')?.1.split("</li>").next()?));
+        let items = list.split("<li").skip(1).filter_map(|item| item.split_once('>')?.1.split("</li>").next());
         let mut own: Vec<Entry> = Vec::new();
         for item in items {
             let (mut keys, mut words) = (Vec::new(), String::new());

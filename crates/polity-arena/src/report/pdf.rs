@@ -55,7 +55,7 @@ pub(super) fn file(drawing: &Drawing, title: &str) -> Vec<u8> {
     let (table, entries) = (out.len(), objects.len() + 1);
     let _ = write!(out, "xref\n0 {entries}\n0000000000 65535 f \n");
     for place in places {
-        let _ = write!(out, "{place:010} 00000 n \n");
+        let _ = writeln!(out, "{place:010} 00000 n ");
     }
     let _ = write!(out, "trailer\n<< /Size {entries} /Root 1 0 R /Info 7 0 R >>\nstartxref\n{table}\n%%EOF\n");
     out.into_bytes()

@@ -257,7 +257,7 @@ impl Formula {
                 Op::Or => stack.binary(|a, b| truth(a != 0.0 || b != 0.0)),
                 Op::Equal => stack.binary(|a, b| truth(a == b)),
                 // A missing value is neither equal nor unequal to anything.
-                Op::Unequal => stack.binary(|a, b| truth(a < b || a > b)),
+                Op::Unequal => stack.binary(|a, b| truth(a != b && !a.is_nan() && !b.is_nan())),
                 Op::Less => stack.binary(|a, b| truth(a < b)),
                 Op::AtMost => stack.binary(|a, b| truth(a <= b)),
                 Op::Greater => stack.binary(|a, b| truth(a > b)),

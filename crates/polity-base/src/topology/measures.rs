@@ -256,6 +256,7 @@ pub fn correlation(graph: &Csr, number: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_range_loop, reason = "matrices read like their formulas")]
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;

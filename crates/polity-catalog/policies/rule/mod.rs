@@ -181,14 +181,17 @@ enum Range {
     Options(usize),
 }
 
+/// A formula, with its text.
+type Written = (Formula, String);
+
 /// An agent that follows formulas.
 pub struct Rule {
     vocabulary: Vocabulary,
     /// By quantity of the state: its name, its value at birth, its new value with its text.
-    state: Vec<(String, Formula, Option<(Formula, String)>)>,
+    state: Vec<(String, Formula, Option<Written>)>,
     gathered: Vec<Gathered>,
     actions: Vec<Bound>,
-    tell: Option<(Formula, String)>,
+    tell: Option<Written>,
 }
 
 impl Policy for Rule {

@@ -196,6 +196,9 @@ pub(super) fn is_narrow(design: &Design, until: &Until, values: &Values) -> bool
     until.narrow(intervals.iter().map(|found| found.low.zip(found.high)))
 }
 
+/// A difference, and its p value.
+type Found = (Estimate, Option<f64>);
+
 /// All contrasts of all metrics, corrected by kind and metric.
 pub(super) fn rows(design: &Design, metrics: &[String], values: &[Values]) -> Vec<ContrastRow> {
     let mut compared = against_baseline(design);
@@ -203,8 +206,7 @@ pub(super) fn rows(design: &Design, metrics: &[String], values: &[Values]) -> Ve
     let cells: Vec<(&Comparison<'_>, usize)> =
         compared.iter().flat_map(|of| (0..metrics.len()).map(move |metric| (of, metric))).collect();
     // Results are joined in order.
-    let found: Vec<(Estimate, Option<f64>)> =
-        cells.par_iter().map(|(of, metric)| difference(design, of, &values[*metric])).collect();
+    let found: Vec<Found> = cells.par_iter().map(|(of, metric)| difference(design, of, &values[*metric])).collect();
     let mut families: BTreeMap<(&str, usize), Vec<(usize, f64)>> = BTreeMap::new();
     for (at, ((of, metric), (_, p))) in cells.iter().zip(&found).enumerate() {
         families.entry((of.contrast, *metric)).or_default().extend(p.map(|p| (at, p)));
@@ -214,29 +216,28 @@ pub(super) fn rows(design: &Design, metrics: &[String], values: &[Values]) -> Ve
         let p: Vec<f64> = family.iter().map(|(_, p)| *p).collect();
         family.iter().zip(holm(&p)).for_each(|((at, _), p)| corrected[*at] = Some(p));
     }
-    let row =
-        |(((of, metric), (found, p)), p_holm): ((&(&Comparison<'_>, usize), (Estimate, Option<f64>)), Option<f64>)| {
-            let with = |part: usize| of.with.map(|with| with[part].to_string());
-            ContrastRow {
-                contrast: of.contrast,
-                factor: of.factor.map(str::to_owned),
-                level: of.level.to_string(),
-                reference: of.reference.to_string(),
-                with_factor: with(0),
-                with_level: with(1),
-                with_reference: with(2),
-                metric: metrics[*metric].clone(),
-                difference: found.mean,
-                low: found.low,
-                high: found.high,
-                n: found.n,
-                paired: design.common_random_numbers,
-                p,
-                p_holm,
-                verdict: found.verdict_corrected(p_holm),
-                aliases: of.aliases.clone(),
-            }
-        };
+    let row = |(((of, metric), (found, p)), p_holm): ((&(&Comparison<'_>, usize), Found), Option<f64>)| {
+        let with = |part: usize| of.with.map(|with| with[part].to_string());
+        ContrastRow {
+            contrast: of.contrast,
+            factor: of.factor.map(str::to_owned),
+            level: of.level.to_string(),
+            reference: of.reference.to_string(),
+            with_factor: with(0),
+            with_level: with(1),
+            with_reference: with(2),
+            metric: metrics[*metric].clone(),
+            difference: found.mean,
+            low: found.low,
+            high: found.high,
+            n: found.n,
+            paired: design.common_random_numbers,
+            p,
+            p_holm,
+            verdict: found.verdict_corrected(p_holm),
+            aliases: of.aliases.clone(),
+        }
+    };
     cells.iter().zip(found).zip(corrected).map(row).collect()
 }
 

@@ -100,6 +100,9 @@ impl Varying {
     }
 }
 
+/// Opens a policy with its parameters.
+pub(crate) type Opener<'a, P> = dyn Fn(<P as Policy>::Params, &PolicySetup<'_>) -> Result<P, Invalid> + 'a;
+
 /// Opens the policies of a cohort. `node`: its parameters. `whole`: whether its agents act on something that they compute together.
 ///
 /// # Errors
@@ -109,7 +112,7 @@ pub(crate) fn open<P: Policy>(
     path: &str,
     setup: &PolicySetup<'_>,
     whole: bool,
-    open: &dyn Fn(P::Params, &PolicySetup<'_>) -> Result<P, Invalid>,
+    open: &Opener<'_, P>,
 ) -> Result<Variants<P>, TreeError> {
     let one = |node: &Node| open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid));
     let mut varying = Vec::new();

@@ -108,8 +108,11 @@ pub(super) fn prepare(table: &Arc<Table>, source: &PopulationSource) -> Result<P
     Ok(Prepared { table, rows, dropped })
 }
 
+/// A table, and the rows that were left out, by column.
+type Cleaned = (Arc<Table>, Vec<(String, u32)>);
+
 /// Returns the columns that are read, without the rows that are dropped.
-fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<(Arc<Table>, Vec<(String, u32)>), Invalid> {
+fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<Cleaned, Invalid> {
     let find = |name: &String, key: String| table.index(name).map_err(|error| invalid(key, error.to_string()));
     for (i, name) in source.columns.iter().flatten().enumerate() {
         find(name, item("columns", i))?;

@@ -9,12 +9,11 @@ fn search(by: By, evaluations: u32) -> Search {
     Search { toward: vec![target], by, evaluations, population: 400, keep: 0.02, seed: 3 }
 }
 
+/// Points, their losses, and the weights.
+type Ran = (Vec<Vec<f64>>, Vec<Option<f64>>, Vec<Option<f64>>);
+
 /// Evaluates whatever is wanted, and returns all points with their losses, and the weights.
-fn run(
-    search: &Search,
-    dimensions: usize,
-    loss: impl Fn(&[f64], u32) -> Option<f64>,
-) -> (Vec<Vec<f64>>, Vec<Option<f64>>, Vec<Option<f64>>) {
+fn run(search: &Search, dimensions: usize, loss: impl Fn(&[f64], u32) -> Option<f64>) -> Ran {
     let mut points = vec![search.start(dimensions)];
     let mut losses = vec![loss(&points[0], 0)];
     loop {

@@ -28,6 +28,8 @@ pub(super) struct Measurable<'a> {
     pub population: &'a Population,
 }
 
+/// The group of each row, and the groups with their names.
+type Grouped = (Arc<[u32]>, Vec<(u32, String)>);
 /// A quantity, and its range if it has one.
 type Found = (Reads, Option<(f64, f64)>);
 
@@ -112,7 +114,7 @@ impl Measurable<'_> {
     }
 
     /// Returns the group of each row, and the groups that some agent is in.
-    fn groups(&self, by: &By) -> Result<(Arc<[u32]>, Vec<(u32, String)>), String> {
+    fn groups(&self, by: &By) -> Result<Grouped, String> {
         let Groups { of_row, labels } = self.population.table().groups(by).map_err(|error| error.to_string())?;
         let mut sizes = vec![0u32; labels.len()];
         of_row.iter().zip(self.population.counts()).for_each(|(group, count)| sizes[*group as usize] += count);
