@@ -68,8 +68,8 @@ impl Limits {
     };
 }
 
-/// Results that are kept, so that equal programs are run once in a process: a check of claims scores the same answer many times. Only
-/// programs that finished, with at most this many bytes of output.
+/// Results that are kept, so that equal programs are run once in a process: a check of claims scores the same answer many times, and
+/// one that never ends would take its whole time each time. Only results with at most this many bytes of output.
 const KNOWN: usize = 20_000;
 const KNOWN_BYTES: usize = 4_000;
 /// Time for the sandbox to start and stop, beyond the program's own time.
@@ -84,7 +84,7 @@ pub struct Python {
     turns: Semaphore,
     /// The sandbox, and the time of a trivial program.
     found: OnceLock<Result<(Found, Duration), String>>,
-    /// Results of programs that finished, by their texts.
+    /// Results of programs, by their texts.
     known: Mutex<BTreeMap<u128, Ran>>,
 }
 
@@ -262,7 +262,7 @@ impl Tool for Python {
             }
             let _turn = self.turns.acquire().await.map_err(|error| again(error.to_string()))?;
             let ran = self.run(found, &texts).await?;
-            if ran.ended == Ended::Finished && ran.output.len() + ran.errors.len() <= KNOWN_BYTES {
+            if ran.output.len() + ran.errors.len() <= KNOWN_BYTES {
                 let mut known = self.known();
                 if known.len() >= KNOWN {
                     known.clear();
