@@ -312,6 +312,31 @@ pub(super) fn walk<'s>(steps: &'s [Step], path: &str, visit: &mut dyn FnMut(&'s 
     }
 }
 
+/// Whether a step may be for a member. Who does a step whose member is a template is known only when it is done.
+pub(super) fn uses(all: &[Step], team: &[Member], member: usize) -> bool {
+    let workers = team.iter().enumerate().filter(|(_, member)| member.role.is_none()).map(|(place, _)| place);
+    let workers: Vec<usize> = workers.collect();
+    let mut uses = false;
+    walk(all, "steps", &mut |step, _| {
+        let acts = step
+            .actions()
+            .iter()
+            .any(|action| !matches!(*action, "text" | "repeat" | "each" | "parallel" | "run" | "vote"));
+        let meets = step.hand_off.is_some() || step.chat.is_some();
+        uses |= match &step.member {
+            Some(name) if places(name).is_empty() => place_of(team, name) == Ok(member),
+            Some(_) => true,
+            None => acts && (workers.first() == Some(&member) || workers.is_empty() && member == 0),
+        };
+        uses |= meets
+            && match step.among.as_slice() {
+                [] => workers.contains(&member),
+                names => names.iter().any(|name| place_of(team, name) == Ok(member)),
+            };
+    });
+    uses
+}
+
 /// Checks what belongs to branches, conversations and forms of replies.
 fn flow(step: &Step, at: &impl Fn(&str) -> String) -> Result<(), Invalid> {
     let routes = step.route.is_some();

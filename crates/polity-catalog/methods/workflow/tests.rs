@@ -380,6 +380,7 @@ fn members_that_no_step_is_for_and_unknown_members_are_refused() {
         opened.downcast_ref::<String>().unwrap().clone()
     };
     for (steps, message) in [
+        (json!([{"ask": "x"}]), "team[1]: `Critic` can never act: no step is for it"),
         (
             json!([{"ask": "x", "member": "Critik"}]),
             "method.steps[0].member: there is no member `Critik`; the team has Writer, Critic",
