@@ -13,7 +13,7 @@ use self::plan::Step;
 use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, act, floor, judge, refine, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    ABSENT, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
     TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
@@ -121,8 +121,7 @@ impl Method for Workflow {
     }
 
     fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let absent = team.get(member)?.role.as_deref() == Some(ABSENT);
-        (!absent && !plan::uses(&self.0.steps, team, member)).then(|| "no step is for it".into())
+        (!plan::uses(&self.0.steps, team, member)).then(|| "no step is for it".into())
     }
 
     /// Every step is a round with a checkpoint, so a killed run resumes at the last step.

@@ -381,6 +381,11 @@ fn members_that_no_step_is_for_and_unknown_members_are_refused() {
     };
     for (steps, message) in [
         (json!([{"ask": "x"}]), "team[1]: `Critic` can never act: no step is for it"),
+        (json!([{"ask": "x"}, {"vote": ["a"], "id": "a", "member": "Critic"}]), "`Critic` can never act"),
+        (
+            json!([{"id": "a", "ask": "x", "member": "Critic"}, {"id": "b", "review": "a", "member": "Critic"}, {"revise": "a", "after": "b"}]),
+            "team[0]: `Writer` can never act",
+        ),
         (
             json!([{"ask": "x", "member": "Critik"}]),
             "method.steps[0].member: there is no member `Critik`; the team has Writer, Critic",
@@ -394,6 +399,20 @@ fn members_that_no_step_is_for_and_unknown_members_are_refused() {
         let said = refused(steps);
         assert!(said.contains(message), "{said}");
     }
+}
+
+#[test]
+fn absent_members_need_no_step_and_no_step_can_be_for_them() {
+    let model = scripted(|_, _| answer("right"));
+    let mut scenario = workflow(json!([{"ask": "x"}]));
+    scenario["team"] = json!([{"name": "Writer"}, {"name": "Critic", "role": "absent"}]);
+    let (items, _) = play(&scenario, &model, None);
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+    scenario["method"]["steps"][0]["member"] = json!("Critic");
+    let rows = [("?".to_owned(), "right".to_owned())];
+    let opened = std::panic::catch_unwind(|| evaluation(&scenario, &rows)).err().unwrap();
+    let said = opened.downcast_ref::<String>().unwrap();
+    assert!(said.contains("method.steps[0].member: `Critic` is absent from the team"), "{said}");
 }
 
 #[test]
