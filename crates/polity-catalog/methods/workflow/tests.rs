@@ -271,6 +271,22 @@ fn a_router_chooses_the_branch_that_is_done() {
 }
 
 #[test]
+fn under_the_placebo_a_router_chooses_by_lot() {
+    let steps = json!([{"id": "desk", "route": "Whose is it?", "branches": {
+        "billing": [{"text": "right"}],
+        "technical": [{"text": "wrong"}],
+    }}]);
+    let model = scripted(|_, _| Value::Record(vec![Value::Text("so".into()), Value::Choice(1)]));
+    let right = |seed: u64| {
+        let mut scenario = scenario(json!({"kind": "workflow", "steps": steps, "drawn": ["desk"]}));
+        scenario["seed"] = json!(seed);
+        play(&scenario, &model, None).0.iter().filter(|item| item.correct == Some(true)).count()
+    };
+    let right: usize = (0..8).map(right).sum();
+    assert!((1..16).contains(&right), "{right} of 16 by lot");
+}
+
+#[test]
 fn branches_are_asked_together_and_joined() {
     let steps = json!([
         {"id": "views", "parallel": {
