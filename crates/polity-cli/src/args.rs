@@ -314,7 +314,7 @@ pub enum Verb {
     Resume {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// Say how the run goes on for longer than planned: the command for a fork with this number of rounds.
+        /// Print the command that continues the run beyond its planned end, up to this number of rounds: a fork.
         #[arg(long, value_parser = whole::<u32>, allow_negative_numbers = true)]
         rounds: Option<u32>,
         #[command(flatten)]
@@ -434,8 +434,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Say what a world, policy, method, metric, topology or toolkit is: its parameters, what agents see and do, what it measures, what
-    /// fits it. Without a name: which policies fit which worlds.
+    /// Describe a world, policy, method, metric, topology or toolkit: its parameters, what agents see and do, what it measures, and what
+    /// it can be combined with. Without a name: which policies fit which worlds.
     Explain {
         /// Its name (`polity list worlds`).
         #[arg(value_name = "NAME")]
@@ -444,8 +444,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Say how far the runs in a folder are: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what they
-    /// wait for. Reads only, also while they run.
+    /// Show the progress of the runs in a folder: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what
+    /// they wait for. It changes nothing, and works while they run.
     #[command(visible_alias = "ps")]
     Status {
         /// Folder of a run or a sweep, or one that holds runs, at any depth up to six.
@@ -461,8 +461,8 @@ pub enum Verb {
     /// Take over what other programs recorded.
     #[command(subcommand)]
     Import(Import),
-    /// Print a table of a run as CSV or JSON lines. Of a comparison, or of a table that only the runs of a sweep have: those of all runs,
-    /// with columns that tell the runs apart.
+    /// Print a table of a run as CSV or JSON lines. A comparison prints the tables of all its runs, with columns that tell the runs apart;
+    /// so does a sweep, if only its runs have the table.
     Export {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
@@ -495,17 +495,17 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Name the ways in which teams failed, with the calls that show them. Of a sweep or a comparison, count how often each planted fault
+    /// Name the ways in which teams failed, with the calls that show them. For a sweep or a comparison, count how often each planted fault
     /// is named.
     Diagnose(Diagnosing),
     /// Fit the parameters of simulated models to the answers of a recorded evaluation, show how far they fit, and write them to a file.
     Calibrate(Calibrating),
-    /// Show the requests to models and their answers, also of a run that is in progress or was killed. Of a sweep or a comparison: those of
-    /// all its runs.
+    /// Show the requests to models and their answers, also of a run that is in progress or was killed. For a sweep or a comparison: those
+    /// of all its runs.
     Calls {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// Of a sweep or a comparison, only runs whose name contains this: debate, gsm8k/sc@8
+        /// In a sweep or a comparison, only runs whose name contains this: debate, gsm8k/sc@8
         #[arg(long = "run", value_name = "NAME")]
         of: Option<String>,
         /// Only calls of this agent or team member.
@@ -543,10 +543,11 @@ pub enum Verb {
     Report {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// Write every figure into this folder as SVG, PDF and CSV, and not the report.
+        /// Write every figure into this folder as SVG, PDF and CSV, instead of the report.
         #[arg(long, value_name = "FOLDER")]
         figures: Option<PathBuf>,
-        /// Write every table of the report into this folder as CSV, LaTeX and Markdown, and not the report. It may be that of the figures.
+        /// Write every table of the report into this folder as CSV, LaTeX and Markdown, instead of the report. The figures may have the same
+        /// folder.
         #[arg(long, value_name = "FOLDER")]
         tables: Option<PathBuf>,
     },

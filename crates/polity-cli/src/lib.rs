@@ -366,8 +366,8 @@ fn no_flags_of_sweeps(run: &Path, limits: &args::SweepLimits) -> Result<(), Fail
     Ok(())
 }
 
-/// Says how a run goes on for longer than planned. The planned rounds are part of what its journal records, so a run keeps its own; a fork
-/// is the same as a run that was planned longer.
+/// Says which command continues a run beyond its planned end. The journal records the planned number of rounds, so the run keeps it; a fork
+/// has the same digest as a run that was planned with more rounds.
 fn longer(run: &Path, rounds: u32) -> Failure {
     let of_sweep = is_sweep(&RealDisk, run);
     let recorded = (!of_sweep).then(|| results::of_run(&RealDisk, run));

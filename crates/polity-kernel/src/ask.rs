@@ -249,22 +249,24 @@ impl ResponseFormat {
         ResponseFormat::Number { low, high, whole: false }
     }
 
-    /// Checks that some value fits the format, and that a scenario may ask for it.
+    /// Checks that a scenario may ask for an answer in this format, and that some answer fits it.
     ///
     /// # Errors
-    /// What does not fit, for people.
+    /// What is wrong with it, in words.
     pub fn check(&self) -> Result<(), String> {
         match self {
             ResponseFormat::Text => Ok(()),
             ResponseFormat::Choice(options) if options.is_empty() => Err("a choice has at least one option".into()),
             ResponseFormat::Choice(_) => Ok(()),
             ResponseFormat::Number { low, high, .. } if low <= high => Ok(()),
-            ResponseFormat::Number { low, high, .. } => Err(format!("no number lies in {low}..={high}")),
+            ResponseFormat::Number { low, high, .. } => Err(format!("no number is at least {low} and at most {high}")),
             ResponseFormat::List { of, least, most } if least <= most && *most > 0 => of.check(),
             ResponseFormat::List { .. } => Err("`most` must be at least 1, and at least `least`".into()),
             ResponseFormat::Record(fields) if fields.is_empty() => Err("a record has at least one field".into()),
             ResponseFormat::Record(fields) => fields.iter().try_for_each(|(_, format)| format.check()),
-            ResponseFormat::Calls(_) | ResponseFormat::Vector => Err("an answer is a value".into()),
+            ResponseFormat::Calls(_) | ResponseFormat::Vector => {
+                Err("an answer is a text, a choice, a number, a list or a record".into())
+            }
         }
     }
 }

@@ -71,6 +71,14 @@ pub struct Member {
     pub tools: Option<Vec<String>>,
 }
 
+impl Member {
+    /// Returns whether it takes no part ([`ABSENT`]).
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.role.as_deref() == Some(ABSENT)
+    }
+}
+
 /// The conclusion of a team.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -321,8 +329,8 @@ pub trait Method: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Returns why a member of the team can never act, as the parameters are; `None` if it can. A scenario that lists such a member is
-    /// refused. By default members without a role act, and the first of each role.
+    /// Returns why a member of the team can never act with these parameters; `None` if it can. A scenario that lists such a member is
+    /// refused. Absent members are not asked about. By default members without a role act, and the first member of each role.
     fn idle(&self, team: &[Member], member: usize) -> Option<String> {
         team::second_of_role(Self::NAME, team, member)
     }

@@ -128,6 +128,10 @@ fn prompts_of_a_method_are_read_written_changed_and_recorded() {
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let calls = || text(&polity(&folder, &["calls", "run", "--full"], &[]).stdout);
     assert!(calls().contains("Think again, briefly.") && !calls().contains("Look for mistakes"));
+    // An argument of a tool that is called `file` names no file of the scenario.
+    let call = "agents: 1\ntools: [calculator]\nmethod: {kind: workflow, steps: [{call: calculate, arguments: {file: none.txt}}]}\n";
+    let (code, said) = validated(&folder, call);
+    assert_eq!(code, Some(0), "{said}");
     // The run keeps the file: it is replayed without it.
     std::fs::remove_dir_all(folder.join("words")).unwrap();
     let replayed = polity(&folder, &["replay", "run"], &[]);

@@ -46,7 +46,7 @@ fn run<'a>(status: &'a Value, folder: &str) -> &'a Value {
     status["runs"].as_array().unwrap().iter().find(|run| run["run"] == folder).unwrap()
 }
 
-/// Waits until something is so, for a minute at most.
+/// Waits until a condition holds, for a minute at most.
 fn wait(what: &str, is_so: &mut dyn FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {

@@ -59,7 +59,7 @@ pub trait ArenaObserver {
     fn ended(&mut self, run: &results::Run<'_>) -> Result<(), DriveError>;
 }
 
-/// An observer that is told nothing.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

@@ -46,7 +46,7 @@ use crate::rng::Draws;
 use parser::Parser;
 use std::fmt;
 
-/// The most values that are kept at once while a formula is evaluated.
+/// Maximum number of values that are kept at once while a formula is evaluated.
 const DEEPEST: usize = 32;
 
 /// What is wrong with a formula, and where.
@@ -126,7 +126,7 @@ enum Function {
     Tan,
 }
 
-/// A step of a formula. It takes its inputs from the end of the values so far, and puts its result there.
+/// A step of a formula. It takes its inputs from the top of a stack of values, and puts its result there.
 #[derive(Clone, Debug, PartialEq)]
 enum Op {
     Constant(f64),
@@ -156,7 +156,7 @@ enum Op {
     Missing,
     Min,
     Max,
-    /// Brings the first of three between the other two.
+    /// Limits the first of three values to the range between the other two.
     Clamp,
     Apply(Function),
     Uniform,
@@ -325,7 +325,7 @@ impl Function {
     }
 }
 
-/// The values during an evaluation. The parser has checked that it never runs over or empty.
+/// The stack of values during an evaluation. The parser has checked that it never overflows or runs empty.
 struct Stack {
     values: [f64; DEEPEST],
     len: usize,

@@ -14,7 +14,7 @@ const FUNCTIONS: [&str; 18] = [
 ];
 /// The functions that draw.
 const DRAWING: [&str; 3] = ["uniform", "normal", "chance"];
-/// Words that are no names.
+/// Reserved words, which cannot be names.
 const RESERVED: [&str; 8] = ["and", "or", "not", "in", "if", "else", "true", "false"];
 
 fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Wrong> {

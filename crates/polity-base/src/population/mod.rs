@@ -661,8 +661,8 @@ impl Population {
     }
 
     /// Puts the agents of each class together, those of class 0 first, and keeps their order within a class. Returns the number of
-    /// agents of each of the `classes` too. `class`: the class of each row. People that are grouped stay in their order; who an agent
-    /// is is a guess then anyway.
+    /// agents of each of the `classes` too. `class`: the class of each row. People that are grouped stay in their order, since
+    /// which agent has which row is only a guess then.
     #[must_use]
     pub fn arranged(self, class: &[u32], classes: usize) -> (Self, Vec<u32>) {
         let mut sizes = vec![0u32; classes];

@@ -8,7 +8,7 @@ use crate::team::{ANSWER, ANSWERS, DECEIVE, LENGTH, NO_ANSWER, Stand, talk, verd
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    ABSENT, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
     TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
@@ -108,28 +108,30 @@ impl Method for Crew {
         Ok(Crew { tasks, steps: params.steps })
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+    fn idle(&self, _: &[Member], member: usize) -> Option<String> {
         let is_named = self.tasks.iter().any(|task| task.member as usize == member);
-        let is_absent = team.get(member).is_some_and(|member| member.role.as_deref() == Some(ABSENT));
-        (!is_named && !is_absent).then(|| "none of the `tasks` is for it".into())
+        (!is_named).then(|| "none of the `tasks` is for it".into())
     }
 
     /// Every reply is a round, so a killed run resumes at the last one.
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let mut state: State = context.restore()?.unwrap_or_default();
-        while let Some(task) = self.tasks.get(state.results.len()) {
+        // Absent members do none.
+        let is_absent = |member: u32| context.team.get(member as usize).is_some_and(Member::is_absent);
+        let tasks: Vec<&CrewTask> = self.tasks.iter().filter(|task| !is_absent(task.member)).collect();
+        while let Some(task) = tasks.get(state.results.len()) {
             let member = task.member as usize;
             let shown: Vec<Part> = state.results.iter().map(Stand::said).collect();
-            let last = state.results.len() + 1 == self.tasks.len();
-            let opening = talk(context, member, &shown, &instruction(context, task, last));
+            let next = tasks.get(state.results.len() + 1).map(|task| task.member as usize);
+            let opening = talk(context, member, &shown, &instruction(context, task, next.is_none()));
             let may =
                 if state.replies + 1 < self.steps { act::offers(context, member)? } else { act::answer_only(context) };
             state.replies += 1;
             match act::step(context, member, &mut state.course, opening, may, None).await? {
                 Acted::Called => act::record(context, member, &state.course, [CALL, RESULT]),
-                Acted::Answered { answer, reasons } => self.finish(context, &mut state, member, answer, reasons),
+                Acted::Answered { answer, reasons } => finish(context, &mut state, (member, next), answer, reasons),
                 // Without a usable reply the task ends without a result, and the others go on.
-                Acted::Nothing => self.finish(context, &mut state, member, String::new(), String::new()),
+                Acted::Nothing => finish(context, &mut state, (member, next), String::new(), String::new()),
             }
             context.measure(0, f64::from(context.calls()));
             context.end_round(&state).await?;
@@ -138,23 +140,25 @@ impl Method for Crew {
     }
 }
 
-impl Crew {
-    /// Ends a task with a result, which those after it are shown.
-    fn finish(&self, context: &mut TeamContext<'_>, state: &mut State, member: usize, answer: String, reasons: String) {
-        if answer.is_empty() {
-            context.record(member, NO_ANSWER, "the task has no result");
-        } else {
-            context.record(member, ANSWER, answer.clone());
-        }
-        let next: Vec<usize> =
-            self.tasks.iter().skip(state.results.len() + 1).map(|task| task.member as usize).collect();
-        if let Some(next) = next.first() {
-            context.tell(member, *next, answer.clone());
-        }
-        let by = context.team.get(member).map_or(String::new(), |member| member.name.clone());
-        state.results.push(Stand { by, answer, reasons });
-        (state.course, state.replies) = (Course::default(), 0);
+/// Ends the task of a member with a result, which those after it are shown. `next`: the member of the next task.
+fn finish(
+    context: &mut TeamContext<'_>,
+    state: &mut State,
+    (member, next): (usize, Option<usize>),
+    answer: String,
+    reasons: String,
+) {
+    if answer.is_empty() {
+        context.record(member, NO_ANSWER, "the task has no result");
+    } else {
+        context.record(member, ANSWER, answer.clone());
     }
+    if let Some(next) = next {
+        context.tell(member, next, answer.clone());
+    }
+    let by = context.team.get(member).map_or(String::new(), |member| member.name.clone());
+    state.results.push(Stand { by, answer, reasons });
+    (state.course, state.replies) = (Course::default(), 0);
 }
 
 fn instruction(context: &TeamContext<'_>, task: &CrewTask, last: bool) -> String {

@@ -113,3 +113,12 @@ fn tasks_name_members_and_what_to_do() {
     let error = opened.downcast_ref::<String>().unwrap();
     assert!(error.contains("there is no member 2"), "{error}");
 }
+
+#[test]
+fn absent_members_do_nothing() {
+    let mut scenario = scenario(json!("crew"));
+    scenario["team"][1]["role"] = json!("absent");
+    // The clerk calculates, and answers.
+    let (items, _) = play(&scenario, crew, None);
+    assert!(items.iter().all(|item| item.correct == Some(true) && item.asks == 2), "{items:?}");
+}

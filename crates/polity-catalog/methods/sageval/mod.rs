@@ -115,7 +115,10 @@ impl Method for SageEval {
     }
 
     fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        second_of_role(Self::NAME, team, member)
+        let is_critic = team.get(member).is_some_and(|member| member.role.as_deref() == Some("critic"));
+        (is_critic && self.0.critic == Critic::None)
+            .then(|| "`critic: none` asks no critic".into())
+            .or_else(|| second_of_role(Self::NAME, team, member))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

@@ -3,7 +3,7 @@
 use crate::exchange::{drive, open, says};
 use polity_kernel::ask::{Effect, Outcome, Part, Value};
 use polity_kernel::machine::ItemReport;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 fn told(effect: &Effect) -> String {
     effect.request.rendered()
@@ -33,14 +33,21 @@ fn answer(effect: &Effect) -> Outcome {
     }
 }
 
-fn run(critic: &str) -> (Vec<Effect>, ItemReport) {
-    let scenario = json!({
-        "rounds": 1, "model": "test/scripted", "team": [{"name": "E"}, {"name": "C", "role": "critic"}],
+fn columns() -> [(&'static str, Vec<String>); 2] {
+    [("question", vec!["A survey.".to_string()]), ("answer", vec!["4".to_string()])]
+}
+
+fn scenario(critic: &str, role: &str) -> Json {
+    json!({
+        "rounds": 1, "model": "test/scripted", "team": [{"name": "E"}, {"name": "C", "role": role}],
         "method": {"kind": "sageval", "aspects": ASPECTS, "critic": critic},
         "items": {"file": "items", "answer": "answer"},
-    });
-    let columns = [("question", vec!["A survey.".to_string()]), ("answer", vec!["4".to_string()])];
-    let (asked, reports) = drive(open(&scenario, &columns, &crate::testing::registry()).unwrap(), &answer).unwrap();
+    })
+}
+
+fn run(critic: &str) -> (Vec<Effect>, ItemReport) {
+    let scenario = scenario(critic, if critic == "none" { "absent" } else { "critic" });
+    let (asked, reports) = drive(open(&scenario, &columns(), &crate::testing::registry()).unwrap(), &answer).unwrap();
     (asked, reports.iter().flat_map(|report| &report.items).next().unwrap().clone())
 }
 
@@ -88,4 +95,11 @@ fn without_a_critic_the_first_scores_count() {
     let (asked, item) = run("none");
     assert_eq!(asked.len(), 4);
     assert_eq!(item.measured, [Some(2.5), Some(2.5), Some(1.5), Some(1.5), None]);
+}
+
+#[test]
+fn a_critic_that_is_not_asked_is_refused() {
+    let opened = open(&scenario("none", "critic"), &columns(), &crate::testing::registry());
+    let error = opened.err().unwrap().to_string();
+    assert!(error.contains("`C` can never act: `critic: none` asks no critic"), "{error}");
 }

@@ -3,8 +3,8 @@
 use super::OUTPUT;
 use super::outputs::{Asked, Output};
 use super::perform::{Done, Performance, written};
-use super::plan::Step;
-use crate::team::{Stand, floor, wanted_answer};
+use super::plan::{self, Step};
+use crate::team::{NO_ANSWER, Stand, floor, wanted_answer};
 use polity_kernel::ask::Part;
 use polity_kernel::policy::Fault;
 
@@ -72,14 +72,17 @@ impl Performance<'_, '_, '_> {
         Ok(())
     }
 
-    /// A member chooses a branch.
+    /// A member chooses a branch; under the placebo its choice is replaced by lot.
     pub async fn route(&mut self, step: &Step, asked: Asked) -> Output {
         let names: Vec<String> = step.branches.keys().cloned().collect();
         let shown = self.documents(&asked.see);
         let how = format!("{}\n{}", asked.instruction.trim_end(), self.context.prompt(&floor::ROUTE));
-        match floor::picked(self.context, asked.member, &shown, &how, names.clone()).await {
-            Some(place) if place < names.len() => Output { asked: Some(asked), ..Output::text(names[place].clone()) },
-            _ => Output { asked: Some(asked), ..Output::failed("") },
+        let picked = floor::picked(self.context, asked.member, &shown, &how, names.clone()).await;
+        let by_lot = || self.context.draws().below(names.len() as u64) as usize;
+        let place = if self.is_drawn(step) { Some(by_lot()) } else { picked };
+        match place.and_then(|place| names.get(place)) {
+            Some(name) => Output { asked: Some(asked), ..Output::text(name.clone()) },
+            None => Output { asked: Some(asked), ..Output::failed("") },
         }
     }
 
@@ -110,7 +113,13 @@ impl Performance<'_, '_, '_> {
             let shown = self.shown(&asked);
             let (how, want) = (&asked.instruction, step.want.as_ref());
             let Some(handed) = floor::handed(self.context, member, &shown, how, &others, want).await else { break };
-            let Ok(answer) = written(&handed.result, &format) else { break };
+            let answer = match written(&handed.result, &format) {
+                Ok(answer) => answer,
+                Err(why) => {
+                    self.context.record(member, NO_ANSWER, why);
+                    break;
+                }
+            };
             let by = self.context.team.get(member).map_or_else(String::new, |member| member.name.clone());
             if let Some(next) = handed.next {
                 self.context.tell(member, next, answer.clone());
@@ -120,7 +129,11 @@ impl Performance<'_, '_, '_> {
             self.context.end_round(&self.state).await?;
         }
         Ok(match self.state.thread.last() {
-            Some(last) => Output { asked: Some(asked), ..Output::text(last.answer.clone()) },
+            Some(last) => {
+                // Whoever gave the result revises it.
+                let member = plan::place_of(self.context.team, &last.by).unwrap_or(asked.member);
+                Output { asked: Some(Asked { member, ..asked }), ..Output::text(last.answer.clone()) }
+            }
             None => Output { asked: Some(asked), ..Output::failed("") },
         })
     }

@@ -120,6 +120,10 @@ impl Method for Workflow {
         checked
     }
 
+    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
+        (!plan::uses(&self.0.steps, team, member)).then(|| "no step is for it".into())
+    }
+
     /// Every step is a round with a checkpoint, so a killed run resumes at the last step.
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let mut performance = Performance::new(&self.0, context)?;

@@ -371,7 +371,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
         Ok(Output { text: checked.text, passed: Some(passed), ..Output::default() })
     }
 
-    fn is_drawn(&self, step: &Step) -> bool {
+    pub fn is_drawn(&self, step: &Step) -> bool {
         step.id.as_ref().is_some_and(|id| self.params.drawn.contains(id))
     }
 

@@ -150,6 +150,19 @@ impl Step {
         given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect()
     }
 
+    /// Whether a member does it. A `revise` is left to the member that gave the output.
+    fn has_actor(&self) -> bool {
+        let acts = |action: &&str| {
+            matches!(*action, "ask" | "act" | "call" | "choose" | "review" | "route" | "hand_off" | "chat")
+        };
+        self.actions().iter().any(acts)
+    }
+
+    /// Whether several members take part in it.
+    fn meets(&self) -> bool {
+        self.hand_off.is_some() || self.chat.is_some()
+    }
+
     /// The ids of steps that it uses, with the key.
     fn uses(&self) -> Vec<(&'static str, &str)> {
         let lists = [("see", &self.see), ("with", &self.with), ("vote", &self.vote), ("choose", &self.choose)];
@@ -294,11 +307,16 @@ fn steps(all: &[Step], path: &str, ids: &BTreeSet<String>, elements: &[&str]) ->
     Ok(())
 }
 
-/// The place of a member in a team.
+/// The place of a member in a team; or why no step can be for it.
 pub(super) fn place_of(team: &[Member], name: &str) -> Result<usize, String> {
-    let names: Vec<&str> = team.iter().map(|member| member.name.as_str()).collect();
-    let place = names.iter().position(|known| *known == name);
-    place.ok_or_else(|| format!("there is no member `{name}`; the team has {}", names.join(", ")))
+    let names = || team.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
+    match team.iter().position(|member| member.name == name) {
+        None => Err(format!("there is no member `{name}`; the team has {}", names())),
+        Some(place) if team[place].is_absent() => {
+            Err(format!("`{name}` is absent from the team; leave the step out, or give it to another member"))
+        }
+        Some(place) => Ok(place),
+    }
 }
 
 /// Calls a function with every step and its path.
@@ -312,6 +330,23 @@ pub(super) fn walk<'s>(steps: &'s [Step], path: &str, visit: &mut dyn FnMut(&'s 
     }
 }
 
+/// Whether a step may be for a member. A step whose member is a template may be for any.
+pub(super) fn uses(all: &[Step], team: &[Member], member: usize) -> bool {
+    let workers: Vec<usize> = (0..team.len()).filter(|place| team[*place].role.is_none()).collect();
+    let first = workers.first().copied().unwrap_or(0);
+    let may_be = |name: &str| !places(name).is_empty() || place_of(team, name) == Ok(member);
+    let mut uses = false;
+    walk(all, "steps", &mut |step, _| {
+        uses |= step.has_actor() && step.member.as_deref().map_or(first == member, may_be);
+        uses |= step.meets()
+            && match step.among.as_slice() {
+                [] => workers.contains(&member),
+                names => names.iter().any(|name| may_be(name)),
+            };
+    });
+    uses
+}
+
 /// Checks what belongs to branches, conversations and forms of replies.
 fn flow(step: &Step, at: &impl Fn(&str) -> String) -> Result<(), Invalid> {
     let routes = step.route.is_some();
@@ -320,9 +355,8 @@ fn flow(step: &Step, at: &impl Fn(&str) -> String) -> Result<(), Invalid> {
         &at("branches"),
         "`route` needs two `branches` or more, and nothing else has some",
     )?;
-    let meets = step.hand_off.is_some() || step.chat.is_some();
     Invalid::unless(
-        meets || step.among.is_empty(),
+        step.meets() || step.among.is_empty(),
         &at("among"),
         "only `hand_off` and `chat` have members `among` themselves",
     )?;

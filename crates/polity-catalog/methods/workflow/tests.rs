@@ -271,6 +271,22 @@ fn a_router_chooses_the_branch_that_is_done() {
 }
 
 #[test]
+fn under_the_placebo_a_router_chooses_by_lot() {
+    let steps = json!([{"id": "desk", "route": "Whose is it?", "branches": {
+        "billing": [{"text": "right"}],
+        "technical": [{"text": "wrong"}],
+    }}]);
+    let model = scripted(|_, _| Value::Record(vec![Value::Text("so".into()), Value::Choice(1)]));
+    let right = |seed: u64| {
+        let mut scenario = scenario(json!({"kind": "workflow", "steps": steps, "drawn": ["desk"]}));
+        scenario["seed"] = json!(seed);
+        play(&scenario, &model, None).0.iter().filter(|item| item.correct == Some(true)).count()
+    };
+    let right: usize = (0..8).map(right).sum();
+    assert!((1..16).contains(&right), "{right} of 16 by lot");
+}
+
+#[test]
 fn branches_are_asked_together_and_joined() {
     let steps = json!([
         {"id": "views", "parallel": {
@@ -380,6 +396,12 @@ fn members_that_no_step_is_for_and_unknown_members_are_refused() {
         opened.downcast_ref::<String>().unwrap().clone()
     };
     for (steps, message) in [
+        (json!([{"ask": "x"}]), "team[1]: `Critic` can never act: no step is for it"),
+        (json!([{"ask": "x"}, {"vote": ["a"], "id": "a", "member": "Critic"}]), "`Critic` can never act"),
+        (
+            json!([{"id": "a", "ask": "x", "member": "Critic"}, {"id": "b", "review": "a", "member": "Critic"}, {"revise": "a", "after": "b"}]),
+            "team[0]: `Writer` can never act",
+        ),
         (
             json!([{"ask": "x", "member": "Critik"}]),
             "method.steps[0].member: there is no member `Critik`; the team has Writer, Critic",
@@ -393,6 +415,20 @@ fn members_that_no_step_is_for_and_unknown_members_are_refused() {
         let said = refused(steps);
         assert!(said.contains(message), "{said}");
     }
+}
+
+#[test]
+fn absent_members_need_no_step_and_no_step_can_be_for_them() {
+    let model = scripted(|_, _| answer("right"));
+    let mut scenario = workflow(json!([{"ask": "x"}]));
+    scenario["team"] = json!([{"name": "Writer"}, {"name": "Critic", "role": "absent"}]);
+    let (items, _) = play(&scenario, &model, None);
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+    scenario["method"]["steps"][0]["member"] = json!("Critic");
+    let rows = [("?".to_owned(), "right".to_owned())];
+    let opened = std::panic::catch_unwind(|| evaluation(&scenario, &rows)).err().unwrap();
+    let said = opened.downcast_ref::<String>().unwrap();
+    assert!(said.contains("method.steps[0].member: `Critic` is absent from the team"), "{said}");
 }
 
 #[test]

@@ -329,7 +329,7 @@ impl Rule {
         formula.value(&|name| self.vocabulary.value(name, &view), Some(draws))
     }
 
-    /// Makes one number of those heard.
+    /// Reduces the numbers heard to one.
     fn gather(&self, gather: &Gathered, state: &Values, turn: &Turn<'_>, draws: &mut Draws) -> f64 {
         let mut view = View::of(turn, &state.0, &[f64::NAN; MOST]);
         let mut all = 0u32;

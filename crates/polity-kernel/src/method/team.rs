@@ -207,14 +207,13 @@ pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str])
 /// Returns why a member never acts if methods ask the first member of each role alone; `None` if it does. `method`: its name.
 #[must_use]
 pub fn second_of_role(method: &str, team: &[Member], member: usize) -> Option<String> {
-    let role = team.get(member)?.role.as_deref().filter(|role| *role != ABSENT)?;
-    let first = team.iter().find(|other| other.role.as_deref() == Some(role))?;
-    let is_first = team.iter().position(|other| other.role.as_deref() == Some(role)) == Some(member);
-    (!is_first).then(|| format!("`{method}` has one `{role}`, and `{}` is it already", first.name))
+    let role = team.get(member)?.role.as_deref()?;
+    let first = team.get(..member)?.iter().find(|other| other.role.as_deref() == Some(role))?;
+    Some(format!("`{method}` has one `{role}`, and `{}` is it already", first.name))
 }
 
-/// Checks that the method can work with the team, and that each of its `listed` members can act: who lists a member wants its work.
-/// `methods`: the method as it is at first, and as it is after each change of the scenario.
+/// Checks that the method can work with the team, and that each of its `listed` members can act, unless it is absent. `methods`: the
+/// method at first, and after each change of the scenario. It is enough that a member can act with one of them.
 pub(crate) fn all_act(methods: &[&dyn MethodHost], team: &[Member], listed: usize) -> Result<(), Invalid> {
     for method in methods {
         method.check_team(team).map_err(|invalid| Invalid { key: format!("method.{}", invalid.key), ..invalid })?;
@@ -223,7 +222,8 @@ pub(crate) fn all_act(methods: &[&dyn MethodHost], team: &[Member], listed: usiz
         let reasons: Option<Vec<String>> = methods.iter().map(|method| method.idle(team, i)).collect();
         Some((i, reasons?.into_iter().next()?))
     };
-    let Some((i, why)) = (0..listed.min(team.len())).find_map(idle) else { return Ok(()) };
+    let mut present = (0..listed.min(team.len())).filter(|i| !team[*i].is_absent());
+    let Some((i, why)) = present.find_map(idle) else { return Ok(()) };
     let message = format!(
         "`{}` can never act: {why}. Leave it out of the team, or take it out of this run with `role: {ABSENT}`",
         team[i].name

@@ -9,7 +9,7 @@ use super::span::Span;
 use super::{kinds, span, text, toolbox, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
-use crate::method::{Placebo, PlantedFault};
+use crate::method::{PROMPTS, Placebo, PlantedFault};
 use crate::population::groups::By;
 use crate::topology::{self, Topology};
 use crate::tree::{Node, TreeError, Value};
@@ -532,8 +532,10 @@ impl Scenario {
         let policies = cohorts.map(|(i, cohort)| (&cohort.policy, format!("cohorts[{i}].policy")));
         let world = self.world.iter().map(|world| (world, "world".to_owned()));
         let environment = self.environment.iter().map(|environment| (environment, "environment".to_owned()));
-        let method = self.method.iter().map(|method| (method, "method".to_owned()));
-        for (node, key) in policies.chain(world).chain(environment).chain(method) {
+        // The other parameters of a method may hold `{file: ...}` without naming a file of the scenario: as the argument of a tool.
+        let prompts = self.method.iter().filter_map(|method| method.get(PROMPTS));
+        let prompts = prompts.map(|prompts| (prompts, crate::tree::child("method", PROMPTS)));
+        for (node, key) in policies.chain(world).chain(environment).chain(prompts) {
             let texts = text::files_in(node, &key);
             files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
         }

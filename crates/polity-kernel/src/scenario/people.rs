@@ -30,11 +30,11 @@ pub struct PopulationSource {
     /// The columns of the file that are read. Default: all.
     pub columns: Option<Vec<String>>,
     /// What becomes of rows with a missing value (an empty cell, NA, N/A, NaN or null) in a column that is read: `drop` leaves the row
-    /// out, `keep` keeps it without the attribute, `level` makes the word `missing` of it. One word for all columns, or
+    /// out, `keep` keeps it without the attribute, `level` reads it as the word `missing`. One word for all columns, or
     /// `{COLUMN: WORD, ...}`. Default: `keep`.
     #[schemars(with = "Option<serde_json::Value>")]
     pub missing: Option<MissingSource>,
-    /// Further values that mean a missing one: `[-99, refused]`.
+    /// Further values that count as missing: `[-99, refused]`.
     #[serde(default)]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub na_values: Vec<Node>,

@@ -19,15 +19,15 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Time in which a server that closed its stdout should have ended.
 const ENDING: Duration = Duration::from_secs(1);
 
-pub(super) type Pipes = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
-
-/// Time in which the last words of an ended server should have been read. What it started may hold the stream open.
+/// How long the stderr of an ended server is still read. Programs that it started may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+pub(super) type Pipes = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
 /// A child with what it started itself: all of them are killed when it is dropped.
 pub(super) struct Group {
     child: Child,
-    /// Reads its stderr, until that is closed.
+    /// Reads its stderr until it is closed.
     listener: Option<JoinHandle<()>>,
 }
 
@@ -42,7 +42,7 @@ impl Drop for Group {
 }
 
 impl Group {
-    /// Says how the child ended; or that it did not. What it wrote to stderr has been heard by then.
+    /// Says how the child ended, or that it did not. Its stderr is read first, to the end or for [`LAST_WORDS`].
     pub async fn ended(&mut self) -> String {
         let ended = tokio::time::timeout(ENDING, self.child.wait()).await;
         if let (Ok(_), Some(listener)) = (&ended, self.listener.take()) {

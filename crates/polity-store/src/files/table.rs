@@ -138,7 +138,7 @@ impl Guess {
 
 /// A column being filled.
 enum Filling {
-    /// So many missing values, of a type that is not known yet.
+    /// A number of missing values, of a type that is not known yet.
     Unknown(usize),
     Numbers(Vec<f64>),
     Words(TextBuilder),

@@ -68,7 +68,13 @@ pub async fn picked(
     ]);
     let brief = Brief::new(member, talk(context, member, shown, instruction), format).task(Task::Write);
     match context.ask(brief).await {
-        Ok(value) => super::judge::choice(&value),
+        Ok(value) => {
+            let place = super::judge::choice(&value);
+            if place.is_none() {
+                context.record(member, NO_ANSWER, "the reply names no option");
+            }
+            place
+        }
         Err(why) => {
             context.record(member, NO_ANSWER, why.to_string());
             None

@@ -92,8 +92,8 @@ impl CohortSplit {
         self.conditions.iter().filter(|condition| condition.is_none()).count() > 1
     }
 
-    /// Brings the agents of each cohort together, in the order of cohorts, and returns how many each has. `tied`: who an agent is tied
-    /// to is given by its position, so that agents must keep it.
+    /// Brings the agents of each cohort together, in the order of cohorts, and returns how many each has. `tied`: ties are given
+    /// by the positions of agents, so agents must keep them.
     ///
     /// # Errors
     /// A condition that cannot be read or that no agent meets; an agent without a cohort.

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
-    /// So many independent points.
+    /// This number of independent points.
     Random(u32),
-    /// A Latin hypercube of so many points: each range is cut into as many parts, and each part has one point.
+    /// A Latin hypercube of this number of points: each range is cut into as many parts, and each part has one point.
     LatinHypercube(u32),
-    /// So many points of a Sobol sequence, a power of two: they fill the ranges more evenly than random ones.
+    /// This number of points of a Sobol sequence, a power of two. They fill the ranges more evenly than random ones.
     Sobol(u32),
-    /// For Sobol's sensitivity indices: two samples of so many points, a power of two, and for each factor the first sample with this
-    /// factor's values from the second. With k factors these are k + 2 times as many points.
+    /// For Sobol's sensitivity indices: two samples of this number of points, a power of two, and for each factor the first sample with
+    /// this factor's values from the second. With k factors these are k + 2 times as many points.
     Saltelli(u32),
 }
 

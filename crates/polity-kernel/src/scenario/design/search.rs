@@ -13,7 +13,8 @@ const MOST_EVALUATIONS: u32 = 10_000;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSource {
-    /// What is sought: `{metric: guess.mean, value: 20}`, or without `value` the least of the metric; or a list of such targets with values.
+    /// What is sought: a value of a metric, `{metric: guess.mean, value: 20}`; its minimum, if `value` is left out; or a list of targets
+    /// with values.
     #[schemars(with = "serde_json::Value")]
     toward: Node,
     /// How: `random`, `nelder-mead`, `cma-es`, `abc` or `abc-smc`.
