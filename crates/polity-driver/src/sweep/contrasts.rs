@@ -80,10 +80,7 @@ fn as_text(aliases: &[Vec<String>]) -> String {
 
 /// Every arm against the baseline.
 fn against_baseline(design: &Design) -> Vec<Comparison<'_>> {
-    // The points of a sample or a search are not compared with each other.
-    let Some(baseline) =
-        design.arms.get(design.baseline).filter(|_| design.factors.iter().all(|of| of.range.is_none()))
-    else {
+    let Some(baseline) = design.arms.get(design.baseline).filter(|_| design.compares_arms()) else {
         return Vec::new();
     };
     let mut all = Vec::new();

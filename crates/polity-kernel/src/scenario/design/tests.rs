@@ -372,6 +372,10 @@ fn wrong_samples_and_rules_say_what_is_wrong() {
             "design.seeds.until.max: the maximum 4 is below the 5 seeds of a batch",
         ),
         (
+            until(json!({"metric": "x", "halfwidth": 1, "max": 9, "of": "differences"})),
+            "design.seeds.until.of: no arm is compared with the baseline: there is only one, or a factor has a range",
+        ),
+        (
             json!({"metrics": ["y"], "seeds": {"until": {"metric": "x", "halfwidth": 1, "max": 9}}}),
             "design.seeds.until.metric: the design does not read `x`",
         ),
