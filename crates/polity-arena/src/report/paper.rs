@@ -399,6 +399,24 @@ mod tests {
     }
 
     #[test]
+    fn every_column_of_data_has_a_name() {
+        let series = Series { name: "a".into(), points: vec![(0.0, 1.0)], ..Series::default() };
+        let chart = Chart::Levels { names: vec!["low".into()], series: vec![series], joined: false };
+        let means = Figure::Panels {
+            title: "Means".into(),
+            x_label: "arm".into(),
+            panels: vec![Panel { title: "m".into(), note: String::new(), chart }],
+            marks: Vec::new(),
+            shade: String::new(),
+            caption: String::new(),
+        };
+        let section = Section { title: "Means".into(), figures: vec![means], ..Section::default() };
+        let files = figures(&Report { sections: vec![section], ..Report::default() });
+        let data = text_of(&files, "figure-1-means.csv");
+        assert!(data.starts_with("chart,arm,series,value,low,high\nm,low,a,1,"), "{data}");
+    }
+
+    #[test]
     fn every_table_is_written_three_times() {
         let files = tables(&report(true));
         assert_eq!(text_of(&files, "table-1-means.csv"), "arm,value\na_b|c,-1.5\n[d],2e-4\n2×104,1\n");
