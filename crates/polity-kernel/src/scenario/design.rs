@@ -426,9 +426,12 @@ fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node, sampled: bool
                 Some("use no `,` or `=` in the names of arms and levels"),
             ));
         }
+        if sampled {
+            continue;
+        }
         let tree = arm.applied(scenario)?;
         let Digest(hash) = Digest(RowHash::new(Kind::Input, 0).bytes(tree.to_json().to_string().as_bytes()).finish());
-        if let Some(other) = seen.insert(hash, &arm.name).filter(|_| !sampled) {
+        if let Some(other) = seen.insert(hash, &arm.name) {
             let message = format!("the arms `{other}` and `{}` are the same scenario", arm.name);
             let named = design.get("arms").unwrap_or(design);
             return Err(wrong("design", &named.origin, message, Some("remove one of them, or make them differ")));
