@@ -56,8 +56,7 @@ pub enum Verdict {
     /// All values are 0: what is compared does not differ in any run.
     #[serde(rename = "the same")]
     Same,
-    /// The interval excludes 0, but with so many contrasts some do so by chance: after Holm's correction this one is not told apart from
-    /// noise.
+    /// The interval excludes 0, but with so many contrasts some do so by chance: after Holm's correction this one may be noise.
     #[serde(rename = "not after Holm")]
     NotAfterHolm,
     /// There are too few values to decide: fewer than [`FEW`].
@@ -163,7 +162,9 @@ pub fn welch_tested(plus: &[&[f64]], minus: &[&[f64]]) -> (Estimate, Option<f64>
         return (Estimate::NONE, None);
     };
     let level = |samples: &[&[f64]]| {
-        let means: Vec<f64> = samples.iter().filter_map(|sample| mean(sample)).collect();
+        let mut means: Vec<f64> = samples.iter().filter_map(|sample| mean(sample)).collect();
+        // Equal means in another order have exactly the same mean.
+        means.sort_unstable_by(f64::total_cmp);
         mean(&means).unwrap_or(0.0)
     };
     let difference = level(plus) - level(minus);

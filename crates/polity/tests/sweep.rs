@@ -77,6 +77,10 @@ pub(crate) fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
     for name in ["sweep.json", "runs.csv", "summary.csv", "contrasts.csv"] {
         files.insert(name.to_string(), fs::read(sweep.join(name)).unwrap());
     }
+    // Of some designs only.
+    for name in ["sensitivity.csv", "search.csv", "arms.json"] {
+        files.extend(fs::read(sweep.join(name)).ok().map(|bytes| (name.to_string(), bytes)));
+    }
     for table in ["runs", "summary", "contrasts"] {
         let part = sweep.join("tables").join(table).join("part-000000-000000.parquet");
         files.insert(table.to_string(), fs::read(part).unwrap());

@@ -178,6 +178,15 @@ pub(super) fn parts(figure: &Figure, id: &str, most: usize) -> Parts {
 pub(super) fn data(figure: &Figure, parts: Parts) -> (Vec<String>, Vec<Vec<String>>) {
     match figure {
         Figure::Panels { x_label, panels, .. } if parts.columns.is_empty() => panels::places(x_label, panels),
+        // The page leaves out the names of the columns of charts and of series.
+        Figure::Panels { .. } => {
+            let named = |(i, name): (usize, String)| match (name.is_empty(), i) {
+                (false, _) => name,
+                (true, 0) => "chart".to_owned(),
+                (true, _) => "series".to_owned(),
+            };
+            (parts.columns.into_iter().enumerate().map(named).collect(), parts.rows)
+        }
         _ => (parts.columns, parts.rows),
     }
 }

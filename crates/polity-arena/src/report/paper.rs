@@ -3,7 +3,7 @@
 use super::drawing::{Drawing, INK, PAPER, SOFT, Shape, Step, attribute, colour, unescape};
 use super::figure::{self, Parts};
 use super::page::{DataTable, Figure, Report};
-use super::svg::{Anchor, WIDE};
+use super::svg::{self, Anchor, WIDE};
 use super::{pdf, text};
 use polity_store::spreadsheet::inert;
 
@@ -14,7 +14,7 @@ const GAP: f64 = 10.0;
 const LINE: f64 = 17.0;
 const TITLE: f64 = 26.0;
 /// The width of charts side by side: three small ones, or two pictures of agents.
-const SMALL: f64 = 280.0;
+const SMALL: f64 = svg::SMALL.width;
 const PICTURE: f64 = 425.0;
 
 /// What stands below a figure or a table whose numbers come from simulated models.
@@ -245,8 +245,13 @@ fn legend(page: &mut Drawing, top: f64, entries: &[Entry]) -> f64 {
 /// Columns and rows as CSV; texts that a spreadsheet would read as formulas get an apostrophe.
 fn csv(columns: &[String], rows: &[Vec<String>]) -> String {
     let cell = |text: &String| {
-        // Numbers as programs read them: a plain sign, no space between thousands.
-        let number = text.replace('\u{2212}', "-").replace('\u{202f}', "");
+        // Numbers as programs read them: a plain sign, no space between thousands, `2e-4`.
+        let plain = text.replace('\u{2212}', "-").replace('\u{202f}', "");
+        let scientific = plain.split_once("×10").and_then(|(mantissa, power)| {
+            let power: Option<String> = power.chars().map(text::lowered).collect();
+            Some(format!("{mantissa}e{}", power?))
+        });
+        let number = scientific.unwrap_or(plain);
         let text = if number.parse::<f64>().is_ok() { &number } else { text };
         let text = inert(text);
         match text.contains(['"', ',', '\n', '\r']) {
@@ -283,7 +288,13 @@ fn tex(text: &str) -> String {
         '”' => "''".into(),
         '\u{202f}' | '\u{2009}' => "\\,".into(),
         '\n' => " ".into(),
-        c => c.to_string(),
+        // At the beginning of a row they would belong to the `\\` before it.
+        '[' | '*' => format!("{{{c}}}"),
+        c => match text::lowered(c) {
+            Some('-') => "\\textsuperscript{$-$}".into(),
+            Some(digit) => format!("\\textsuperscript{{{digit}}}"),
+            None => c.to_string(),
+        },
     };
     text.chars().map(of).collect()
 }
@@ -324,7 +335,8 @@ mod tests {
             caption: "c".into(),
         };
         let place = |i: u32| Place { x: f64::from(i), y: 1.0, heading: None, value: f64::from(i) };
-        let agents = Agents { places: (0..3).map(place).collect(), ties: vec![(0, 1)], ..Agents::default() };
+        let range = ((0.0, 2.0), (0.0, 2.0));
+        let agents = Agents { range, places: (0..3).map(place).collect(), ties: vec![(0, 1)], ..Agents::default() };
         let panel = |title: &str, chart| Panel { title: title.into(), note: "a note".into(), chart };
         let panels = Figure::Panels {
             title: "Side by side".into(),
@@ -343,7 +355,11 @@ mod tests {
         };
         let table = DataTable {
             columns: vec!["arm".into(), "value".into()],
-            rows: vec![vec!["a_b|c".into(), "−1.5".into()]],
+            rows: vec![
+                vec!["a_b|c".into(), "−1.5".into()],
+                vec!["[d]".into(), "2×10⁻⁴".into()],
+                vec!["2×104".into(), "1".into()],
+            ],
             caption: "What it holds.".into(),
             links: Vec::new(),
         };
@@ -377,21 +393,44 @@ mod tests {
         for part in ["first", "town", "a note", ">A<", "round 3: rate = 1", "axis: round"] {
             assert!(panels.contains(part), "{part}");
         }
+        // Dots of the three agents, a path for each colour, and the tie of two of them.
+        assert_eq!([5.0, 0.8].map(|width| panels.matches(&format!("stroke-width=\"{width}\"")).count()), [3, 1]);
         assert!(!figures(&report(false)).iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("Simulated")));
+    }
+
+    #[test]
+    fn every_column_of_data_has_a_name() {
+        let series = Series { name: "a".into(), points: vec![(0.0, 1.0)], ..Series::default() };
+        let chart = Chart::Levels { names: vec!["low".into()], series: vec![series], joined: false };
+        let means = Figure::Panels {
+            title: "Means".into(),
+            x_label: "arm".into(),
+            panels: vec![Panel { title: "m".into(), note: String::new(), chart }],
+            marks: Vec::new(),
+            shade: String::new(),
+            caption: String::new(),
+        };
+        let section = Section { title: "Means".into(), figures: vec![means], ..Section::default() };
+        let files = figures(&Report { sections: vec![section], ..Report::default() });
+        let data = text_of(&files, "figure-1-means.csv");
+        assert!(data.starts_with("chart,arm,series,value,low,high\nm,low,a,1,"), "{data}");
     }
 
     #[test]
     fn every_table_is_written_three_times() {
         let files = tables(&report(true));
-        assert_eq!(text_of(&files, "table-1-means.csv"), "arm,value\na_b|c,-1.5\n");
+        assert_eq!(text_of(&files, "table-1-means.csv"), "arm,value\na_b|c,-1.5\n[d],2e-4\n2×104,1\n");
         let md = text_of(&files, "table-1-means.md");
         assert!(
-            md.starts_with("| arm | value |\n| --- | --- |\n| a_b\\|c | −1.5 |\n\nWhat it holds. Simulated models"),
+            md.starts_with("| arm | value |\n| --- | --- |\n| a_b\\|c | −1.5 |\n| [d] | 2×10⁻⁴ |\n| 2×104 | 1 |\n\n")
+                && md.contains("\nWhat it holds. Simulated models"),
             "{md}"
         );
         let tex = text_of(&files, "table-1-means.tex");
         assert!(
-            tex.contains("  a\\_b|c & $-$1.5 \\\\\n") && tex.contains("\\caption{What it holds. Simulated"),
+            tex.contains(
+                "  a\\_b|c & $-$1.5 \\\\\n  {[}d] & 2$\\times$10\\textsuperscript{$-$}\\textsuperscript{4} \\\\\n"
+            ) && tex.contains("\\caption{What it holds. Simulated"),
             "{tex}"
         );
     }

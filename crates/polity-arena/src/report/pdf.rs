@@ -4,6 +4,7 @@
 
 use super::drawing::{Colour, Drawing, Look, PAPER, Shape, Step, Words, number};
 use super::svg::Anchor;
+use super::text::lowered;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -154,17 +155,15 @@ fn width(bytes: &[u8]) -> f64 {
 
 /// Text in the encoding WinAnsi. Raised digits become `^2`; a character that the fonts do not have becomes `?`.
 fn encoded(text: &str) -> Vec<u8> {
-    const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
     let mut bytes = Vec::new();
     let mut raised = false;
     for c in text.chars() {
-        let digit = RAISED.chars().position(|other| other == c).map(|digit| b'0' + digit as u8);
-        if let Some(sign) = digit.or_else(|| (c == '⁻').then_some(b'-')) {
+        if let Some(sign) = lowered(c) {
             if !raised {
                 bytes.push(b'^');
             }
             raised = true;
-            bytes.push(sign);
+            bytes.push(sign as u8);
             continue;
         }
         raised = false;

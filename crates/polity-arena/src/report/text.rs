@@ -156,16 +156,25 @@ fn trimmed(number: &str) -> String {
     if short == "-0" { "0".to_owned() } else { short.to_owned() }
 }
 
+/// The digits of exponents.
+const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+
 fn scientific(mantissa: &str, exponent: i32) -> String {
     let power: String = exponent
         .to_string()
         .chars()
         .map(|c| match c.to_digit(10) {
-            Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize % 10],
+            Some(digit) => RAISED[digit as usize % 10],
             None => '⁻',
         })
         .collect();
     format!("{}×10{power}", mantissa.replace('-', "−"))
+}
+
+/// Returns the digit or the sign that a character of an exponent stands for; `None` for any other character.
+pub(super) fn lowered(c: char) -> Option<char> {
+    let digit = RAISED.iter().position(|raised| *raised == c);
+    digit.map(|digit| char::from(b'0' + digit as u8)).or_else(|| (c == '⁻').then_some('-'))
 }
 
 /// Thousands grouped from `least` digits on, so that years and round numbers stay plain.

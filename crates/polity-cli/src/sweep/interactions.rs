@@ -3,7 +3,7 @@
 use super::columns::Contrast;
 use super::reliability::Evidence;
 use polity_arena::report::{Chart, DataTable, Figure, Panel, Section, Series};
-use polity_kernel::scenario::{Design, Factor};
+use polity_kernel::scenario::{Arm, Design, Factor};
 use polity_stats::{Estimate, mean, student, welch};
 
 /// Maximum pairs of factors that are drawn.
@@ -32,14 +32,14 @@ pub(super) fn section(
             marks: Vec::new(),
             shade: String::new(),
             caption: format!(
-                "Mean of {} over all arms with two levels, with its 95 % interval over seeds, for every two factors: lines that are not \
+                "Mean of {} over all arms with a level of each of two factors, with its 95 % interval over seeds. Lines that are not \
                  parallel are an interaction.",
                 metric.unwrap_or_default()
             ),
         }
     });
-    let text = "An interaction is a difference of differences: how much larger the effect of one factor is at a level of another than at that \
-                factor's first level, averaged over all other factors. It is 0 if the two effects simply add up.";
+    let text = "An interaction is a difference of differences: how much larger the effect of one factor is at a level of another factor than \
+                at that other factor's first level, averaged over all other factors. It is 0 if the two effects simply add up.";
     Some(Section {
         title: "Interactions".into(),
         text: Some(text.into()),
@@ -54,7 +54,7 @@ fn panel(design: &Design, values: &[Vec<Option<f64>>], f: usize, g: usize) -> Pa
     let line = |(level, label): (usize, &String)| {
         let mut series = Series { name: format!("{} {label}", name(f)), band: Some(Vec::new()), ..Series::default() };
         for other in 0..design.factors[g].levels.len() {
-            let has = |arm: &polity_kernel::scenario::Arm| arm.levels[f] == level && arm.levels[g] == other;
+            let has = |arm: &Arm| arm.levels[f] == level && arm.levels[g] == other;
             let arms: Vec<usize> = (0..design.arms.len()).filter(|at| has(&design.arms[*at])).collect();
             let Estimate { mean: Some(mean), low, high, .. } = level_of(design, values, &arms) else { continue };
             series.points.push((other as f64, mean));

@@ -241,12 +241,13 @@ fn show(summary: &SweepSummary, design: &Design) {
             note(&format!("{name}: they {}", columns::cannot_differ(summary.simulated)));
         }
     }
-    if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0).min()
+    // The points of a sample or a search are not compared with each other.
+    let compared = summary.search.is_none() && summary.sensitivity.is_empty();
+    if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0 && compared).min()
         && n < FEW
     {
-        note(&format!(
-            "{n} seeds are few: intervals are too narrow, and they do not show whether a difference is stable"
-        ));
+        let seeds = if n == 1 { "1 seed is few: it does".to_owned() } else { format!("{n} seeds are few: they do") };
+        note(&format!("{seeds} not show whether a difference is stable"));
     }
     for row in &summary.health {
         note(&format!("health: {}: {} in {} runs of the arm {}", row.kind, row.subject, row.runs, row.arm));
@@ -270,10 +271,11 @@ fn difference(row: &ContrastRow) -> String {
     columns::words(row.factor.as_deref(), &row.level, &row.reference, with)
 }
 
-/// Each pair that is compared, and whether it is the same in all metrics.
+/// Each pair of arms or levels that is compared, and whether it is the same in all metrics. Where an interaction is 0, arms may still
+/// differ.
 fn same(contrasts: &[ContrastRow]) -> BTreeMap<String, bool> {
     let mut all: BTreeMap<String, bool> = BTreeMap::new();
-    for row in contrasts {
+    for row in contrasts.iter().filter(|row| row.with_factor.is_none()) {
         *all.entry(difference(row)).or_insert(true) &= row.verdict == Verdict::Same;
     }
     all

@@ -222,7 +222,7 @@ impl Results<'_> {
     /// The levels of an arm that are not on the axis, in words.
     fn other_levels(&self, arm: &Arm, axis: Option<usize>) -> String {
         let factors = self.manifest.design.factors.iter().enumerate().filter(|(f, _)| Some(*f) != axis);
-        let level = |(f, factor): (usize, &polity_kernel::scenario::Factor)| {
+        let level = |(f, factor): (usize, &Factor)| {
             let level = factor.levels.get(*arm.levels.get(f)?)?;
             Some(if factor.path.is_some() { format!("{} {level}", factor.name) } else { level.clone() })
         };
@@ -347,8 +347,8 @@ impl Results<'_> {
             "A difference is stable if its 95 % interval excludes 0 and its corrected p value is below 0.05: with other seeds it would most likely have the same \
              sign. It is seed noise if the interval contains 0, and “the same” if no run differs. The verdict is about seeds alone: it says nothing about \
              other parameters, models or the world outside. P values are corrected by Holm's method for all contrasts of the same \
-             kind (arms, main effects, interactions) and metric: “not after Holm” says that the interval excludes 0, but not \
-             surely enough among so many. {paired}{few}{aliased}"
+             kind (arms, main effects, interactions) and metric: “not after Holm” says that the interval excludes 0, but that \
+             with so many contrasts this may be chance. {paired}{few}{aliased}"
         );
         let (main, arms): (Vec<&Contrast>, Vec<&Contrast>) = contrasts.iter().partition(|row| row.factor.is_some());
         let (interactions, main): (Vec<&Contrast>, Vec<&Contrast>) =
@@ -446,7 +446,9 @@ fn curves(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Secti
             let folder = dir.join("runs").join(&entry.folder).join(seed.to_string());
             // A run that cannot be read any more leaves no curve; `polity verify` names it.
             let metrics = results::of_run(disk, &folder).ok()?.tables.metrics().ok()?;
-            for (name, points) in metrics.into_iter().filter(|(name, _)| is_read(design.metrics.as_deref(), name)) {
+            for (name, points) in
+                metrics.into_iter().filter(|(name, _)| !name.contains(".histogram.") && design.reads(name))
+            {
                 let arms = all.entry(name).or_insert_with(|| vec![BTreeMap::new(); design.arms.len()]);
                 points.into_iter().for_each(|(round, value)| arms[at].entry(round).or_default().push(value));
             }
@@ -471,14 +473,6 @@ fn curves(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Secti
         caption: "Mean over the seeds of each arm; the horizontal axis is the round.".into(),
     };
     Some(Section { title: "Over the rounds".into(), figures: vec![figure], ..Section::default() })
-}
-
-/// Whether a metric is one that the design reads.
-fn is_read(wanted: Option<&[String]>, name: &str) -> bool {
-    let of = |wanted: &String| {
-        name == wanted || name.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with('.'))
-    };
-    !name.contains(".histogram.") && wanted.is_none_or(|wanted| wanted.iter().any(of))
 }
 
 /// The commands that make the sweep, and its first run, again.
@@ -550,14 +544,13 @@ fn crossed(design: &Design) -> String {
 /// The paragraph for a paper's methods section.
 fn methods(manifest: &SweepManifest, seeds: usize, registry: &Registry) -> String {
     let design = &manifest.design;
-    let numbers = match design.common_random_numbers {
-        true => "common random numbers (the same seeds in each arm); differences were paired by seed",
-        false => "separate seeds for each arm",
+    // Points of ranges alone are not compared with each other.
+    let compared = design.factors.is_empty() || design.factors.iter().any(|factor| factor.range.is_none());
+    let (numbers, pairs, unpaired) = match design.common_random_numbers {
+        true => ("common random numbers (the same seeds in each arm)", "; differences were paired by seed", ""),
+        false => ("separate seeds for each arm", "", "; for differences between arms they are Welch's"),
     };
-    let unpaired = match design.common_random_numbers {
-        true => "",
-        false => "; for differences between arms they are Welch's",
-    };
+    let (pairs, unpaired) = if compared { (pairs, unpaired) } else { ("", "") };
     let agents = manifest.arms.iter().map(|arm| f64::from(arm.agents)).fold(0.0, f64::max);
     let of_runs = methods::of_each(&manifest.scenario, &manifest.models, manifest.simulated, agents, registry);
     let sources = methods::sources_of(&manifest.scenario, registry);
@@ -565,14 +558,14 @@ fn methods(manifest: &SweepManifest, seeds: usize, registry: &Registry) -> Strin
         .until
         .as_ref()
         .map_or(String::new(), |until| format!(" Their number followed from a rule: {}.", rule(until)));
-    let corrected = match design.arms.len() > 2 {
+    let corrected = match compared && design.arms.len() > 2 {
         true => {
             " P values were corrected for multiple comparisons by Holm's method, within each metric and kind of contrast."
         }
         false => "",
     };
     format!(
-        "We ran {} arms{}, with {seeds} seeds each and {numbers}.{stopped} Metrics were read {}. Intervals are Student's, 95 %, over \
+        "We ran {} arms{}, with {seeds} seeds each and {numbers}{pairs}.{stopped} Metrics were read {}. Intervals are Student's, 95 %, over \
          seeds{unpaired}.{corrected} In each run: {of_runs}All runs and intervals can be recomputed exactly with polity {}.{sources}",
         design.arms.len(),
         crossed(design),

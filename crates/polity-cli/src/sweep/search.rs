@@ -80,8 +80,8 @@ pub(super) fn section(design: &Design, search: &Search, table: &Columns) -> Sect
     let table = DataTable { columns, rows, caption, links: Vec::new() };
     let text = match bayesian {
         true => format!(
-            "This is {}. The weighted points are a sample of the posterior distribution of the parameters, if these are uniform in their \
-             ranges before. It is approximate: the nearer the kept points are to the targets, the better. It says which parameters of this \
+            "This is {}. The weighted points are a sample of the posterior distribution of the parameters, if each was uniform on the \
+             scale of its range before. It is approximate: the nearer the kept points are to the targets, the better. It says which parameters of this \
              model fit these targets, not that the model is right.",
             search.words()
         ),

@@ -117,16 +117,30 @@ fn indices(design: &Design, rows: &Columns) -> Section {
 /// Means of a metric over the points in equal parts of each range.
 fn over_ranges(design: &Design, values: &[Vec<Option<f64>>], metric: &str) -> Section {
     let ranges = design.factors.iter().enumerate().filter_map(|(f, factor)| Some((f, factor, factor.range?)));
-    let means: Vec<Option<f64>> =
-        values.iter().map(|seeds| mean(&seeds.iter().flatten().copied().collect::<Vec<_>>())).collect();
+    // A point counts once, whatever the levels of the other factors. Of Saltelli's design only the two samples count: its other points
+    // repeat their values.
+    let independent = match design.sample {
+        Some(Sample::Saltelli(n)) => 2 * n as usize,
+        _ => usize::MAX,
+    };
+    let of_point = |f: usize| -> Vec<(usize, f64)> {
+        let mut by_point: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (arm, seeds) in design.arms.iter().zip(values) {
+            let point = arm.levels.get(f).copied().filter(|point| *point < independent);
+            let Some((point, mean)) = point.zip(mean(&seeds.iter().flatten().copied().collect::<Vec<_>>())) else {
+                continue;
+            };
+            by_point.entry(point).or_default().push(mean);
+        }
+        by_point.into_iter().filter_map(|(point, means)| Some((point, mean(&means)?))).collect()
+    };
     let panel = |(f, factor, range): (usize, &Factor, Range)| {
         // On the scale of the range, from 0 at its low end to 1 at its high end.
         let scaled = |x: f64| if range.scale == Scale::Log { x.ln() } else { x };
         let (low, high) = (scaled(range.low), scaled(range.high));
-        let value = |at: usize| factor.levels.get(*design.arms.get(at)?.levels.get(f)?)?.parse::<f64>().ok();
         let mut parts = vec![Vec::new(); PARTS];
-        for (at, mean) in means.iter().enumerate() {
-            let Some((value, mean)) = value(at).zip(*mean) else { continue };
+        for (point, mean) in of_point(f) {
+            let Some(value) = factor.levels.get(point).and_then(|level| level.parse::<f64>().ok()) else { continue };
             let part = ((scaled(value) - low) / (high - low) * PARTS as f64) as usize;
             parts[part.min(PARTS - 1)].push(mean);
         }

@@ -48,7 +48,7 @@ pub struct ContrastRow {
     /// The same after Holm's correction for all contrasts of this kind and metric.
     pub p_holm: Option<f64>,
     /// `stable` if the interval excludes 0 and the corrected p value is below 0.05, `not after Holm` if only the former holds, `seed noise` if
-    /// the interval contains 0, `unknown` without an interval.
+    /// the interval contains 0, `the same` if the difference is 0 in every run, `unknown` with too few seeds.
     pub verdict: Verdict,
     /// In a fractional design, the effects that it cannot be told apart from.
     pub aliases: Option<String>,
@@ -69,7 +69,7 @@ struct Comparison<'a> {
     aliases: Option<String>,
 }
 
-/// The aliases of an effect as text; `None` if there are none.
+/// The aliases of an effect, each as the names of its factors; `None` if there are none.
 fn aliases(design: &Design, effect: &[&str]) -> Option<Vec<Vec<String>>> {
     design.fraction.as_ref().map(|fraction| fraction.aliases(effect)).filter(|aliases| !aliases.is_empty())
 }
@@ -80,10 +80,7 @@ fn as_text(aliases: &[Vec<String>]) -> String {
 
 /// Every arm against the baseline.
 fn against_baseline(design: &Design) -> Vec<Comparison<'_>> {
-    // The points of a sample or a search are no treatments.
-    let Some(baseline) =
-        design.arms.get(design.baseline).filter(|_| design.factors.iter().all(|of| of.range.is_none()))
-    else {
+    let Some(baseline) = design.arms.get(design.baseline).filter(|_| design.compares_arms()) else {
         return Vec::new();
     };
     let mut all = Vec::new();
@@ -174,7 +171,10 @@ fn difference(design: &Design, of: &Comparison<'_>, values: &Values) -> (Estimat
         let seeds = values.first().map_or(0, Vec::len);
         let level = |arms: &[usize], seed: usize| {
             let values: Option<Vec<f64>> = arms.iter().map(|arm| values[*arm].get(seed).copied().flatten()).collect();
-            stats::mean(&values?)
+            let mut values = values?;
+            // Groups with the same values in another order have exactly the same mean: no rounding may look like an effect.
+            values.sort_unstable_by(f64::total_cmp);
+            stats::mean(&values)
         };
         let pairs: Vec<f64> =
             (0..seeds).filter_map(|seed| Some(of.times * (level(&of.plus, seed)? - level(&of.minus, seed)?))).collect();
@@ -268,7 +268,7 @@ pub(super) fn table(rows: &[ContrastRow]) -> (TableSpec, Batch) {
         text(
             "verdict",
             "`stable`: the interval excludes 0 and p_holm is below 0.05; `not after Holm`: only the interval excludes 0; `seed noise`: it \
-             contains 0; `unknown`: there is no interval, or too few seeds",
+             contains 0; `the same`: the difference is 0 in every run; `unknown`: there is no interval, or too few seeds",
         ),
         text("aliases", "in a fractional design, the effects that it cannot be told apart from").nullable(),
     ];
@@ -301,4 +301,50 @@ pub(super) fn table(rows: &[ContrastRow]) -> (TableSpec, Batch) {
         TableSpec { name: "contrasts".into(), doc, columns, volatile: false, only_with_rows: false },
         Batch { rows: rows.len(), columns: data },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use polity_kernel::scenario::Reading;
+
+    #[test]
+    fn a_factor_without_effect_interacts_with_none() {
+        let factor = |name: &str| Factor {
+            name: name.into(),
+            path: Some(name.into()),
+            levels: vec!["0".into(), "1".into()],
+            range: None,
+        };
+        let arm = |levels: [usize; 2]| Arm {
+            name: format!("{levels:?}"),
+            levels: levels.to_vec(),
+            set: Vec::new(),
+            seeds: (0..8).collect(),
+        };
+        let design = Design {
+            factors: vec![factor("a"), factor("b")],
+            arms: [[0, 0], [0, 1], [1, 0], [1, 1]].map(arm).to_vec(),
+            common_random_numbers: true,
+            metrics: None,
+            read: Reading::Last,
+            baseline: 0,
+            sample: None,
+            search: None,
+            fraction: None,
+            until: None,
+            expect: Vec::new(),
+        };
+        // Only `b` matters. Sums of these values in another order differ in their last digits.
+        let value = |arm: &Arm, seed: f64| if arm.levels[1] == 0 { 0.1 * (seed + 1.0) } else { 0.7 / (seed + 3.0) };
+        let of_arm = |arm: &Arm| (0..8).map(|seed| Some(value(arm, f64::from(seed)))).collect::<Vec<_>>();
+        let values: Values = design.arms.iter().map(of_arm).collect();
+        for (common_random_numbers, verdict) in [(true, Verdict::Same), (false, Verdict::SeedNoise)] {
+            let design = Design { common_random_numbers, ..design.clone() };
+            let found = rows(&design, &["m".to_owned()], std::slice::from_ref(&values));
+            let row = found.iter().find(|row| row.contrast == INTERACTION).unwrap();
+            assert_eq!((row.difference, row.verdict), (Some(0.0), verdict), "{row:?}");
+        }
+    }
 }

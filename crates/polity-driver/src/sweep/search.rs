@@ -9,7 +9,7 @@ use super::limits::{Limits, Space};
 use super::pool::{Outcomes, RunId, Runs};
 use super::results::Values;
 use crate::run::{Engine, Extent};
-use polity_kernel::scenario::{By, Design, Search};
+use polity_kernel::scenario::{Arm, By, Design, Factor, Search};
 use polity_kernel::tree::Node;
 use polity_stats::mean;
 use polity_stats::search::step;
@@ -105,8 +105,15 @@ pub(super) fn go(
         }
         first = manifest.design.arms.len();
         manifest.design.add_points(&next);
-        for ready in folder.prepared(&manifest, &manifest.design.arms[first..])? {
-            let survey = engine.survey(&ready, Extent::Whole)?;
+        // The scenario that began runs, so its folder is kept whatever is wrong with a later point.
+        let in_run = |run: String| move |error: DriveError| DriveError::InRun { run, error: Box::new(error) };
+        let name = |arms: &[Arm], at: usize| arms.get(at).map_or(String::new(), |arm| arm.name.clone());
+        let (one, last) = (name(&manifest.design.arms, first), name(&manifest.design.arms, first + next.len() - 1));
+        let batch = if one == last { one } else { format!("{one} to {last}") };
+        let ready = folder.prepared(&manifest, &manifest.design.arms[first..]).map_err(in_run(batch))?;
+        for (at, ready) in (first..).zip(ready) {
+            let arm = name(&manifest.design.arms, at);
+            let survey = engine.survey(&ready, Extent::Whole).map_err(in_run(arm))?;
             memory = memory.max(survey.memory);
             manifest.add_entry(survey.agents);
             prepared.push(ready);
@@ -134,7 +141,7 @@ pub(super) fn rows(design: &Design, values: &dyn Fn(&str) -> Values) -> Vec<Sear
     let Some(search) = &design.search else { return Vec::new() };
     let losses = losses(search, design.arms.len(), values);
     let weights = step(search, design.factors.len(), &losses).weights;
-    let number = |(factor, level): (&polity_kernel::scenario::Factor, &usize)| {
+    let number = |(factor, level): (&Factor, &usize)| {
         factor.levels.get(*level).and_then(|value| value.parse().ok()).unwrap_or(f64::NAN)
     };
     let mut rows = Vec::new();
@@ -150,7 +157,7 @@ pub(super) fn found(design: &Design, rows: &[SearchRow]) -> Option<Found> {
     let search = design.search.as_ref()?;
     let with_loss = rows.iter().filter_map(|row| Some((row.loss?, row)));
     let best = with_loss.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row.clone());
-    let of_factor = |(at, factor): (usize, &polity_kernel::scenario::Factor)| {
+    let of_factor = |(at, factor): (usize, &Factor)| {
         let mut weighted: Vec<(f64, f64)> =
             rows.iter().filter_map(|row| Some((row.values.get(at).copied()?, row.weight?))).collect();
         weighted.sort_by(|a, b| a.0.total_cmp(&b.0));

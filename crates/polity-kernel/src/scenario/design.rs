@@ -329,13 +329,26 @@ impl Design {
         Ok(())
     }
 
-    /// Refuses a rule about a metric that the design does not read.
+    /// Refuses a rule about a metric that the design does not read, or about differences that it does not have.
     fn check_until(&self, node: &Node) -> Result<(), TreeError> {
-        let Some(until) = self.until.as_ref().filter(|until| !self.reads(&until.metric)) else { return Ok(()) };
-        let place = node.get("seeds").and_then(|seeds| seeds.get("until")).and_then(|until| until.get("metric"));
-        let message = format!("the design does not read `{}`", until.metric);
-        let help = Some("add it to `design.metrics`");
-        Err(wrong("design.seeds.until.metric", place.map_or(&node.origin, |place| &place.origin), message, help))
+        let Some(until) = &self.until else { return Ok(()) };
+        let (key, message, help) = if !self.reads(&until.metric) {
+            ("metric", format!("the design does not read `{}`", until.metric), "add it to `design.metrics`")
+        } else if until.of == Intervals::Differences && !self.compares_arms() {
+            let message = "no arm is compared with the baseline: there is only one, or a factor has a range".to_owned();
+            ("of", message, "leave `of` out, so that the interval of each arm counts")
+        } else {
+            return Ok(());
+        };
+        let place = node.get("seeds").and_then(|seeds| seeds.get("until")).and_then(|until| until.get(key));
+        let origin = place.map_or(&node.origin, |place| &place.origin);
+        Err(wrong(child("design.seeds.until", key), origin, message, Some(help)))
+    }
+
+    /// Returns whether arms are compared with the baseline. The points of a sample or a search are not.
+    #[must_use]
+    pub fn compares_arms(&self) -> bool {
+        self.arms.len() > 1 && self.factors.iter().all(|factor| factor.range.is_none())
     }
 
     /// Refuses a search toward a metric that the design does not read, and factors named like columns of its table.
@@ -413,9 +426,12 @@ fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node, sampled: bool
                 Some("use no `,` or `=` in the names of arms and levels"),
             ));
         }
+        if sampled {
+            continue;
+        }
         let tree = arm.applied(scenario)?;
         let Digest(hash) = Digest(RowHash::new(Kind::Input, 0).bytes(tree.to_json().to_string().as_bytes()).finish());
-        if let Some(other) = seen.insert(hash, &arm.name).filter(|_| !sampled) {
+        if let Some(other) = seen.insert(hash, &arm.name) {
             let message = format!("the arms `{other}` and `{}` are the same scenario", arm.name);
             let named = design.get("arms").unwrap_or(design);
             return Err(wrong("design", &named.origin, message, Some("remove one of them, or make them differ")));

@@ -117,7 +117,7 @@ impl Sample {
         }
         if power && !n.is_power_of_two() {
             let above = u64::from(n).next_power_of_two();
-            let message = format!("a Sobol sequence is even only for powers of two, and {n} is none");
+            let message = format!("a Sobol sequence needs a power of two as its number of points, and {n} is none");
             return fault(message, format!("write {} or {above}", above / 2));
         }
         if factors > most {

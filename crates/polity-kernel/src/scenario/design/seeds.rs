@@ -58,7 +58,7 @@ impl Until {
             Err(wrong(format!("design.seeds.until.{key}"), origin, message, None))
         };
         if self.halfwidth.is_nan() || self.halfwidth <= 0.0 {
-            return fault("halfwidth", format!("half a width must be above 0, but this is {}", self.halfwidth));
+            return fault("halfwidth", format!("the half-width must be above 0, but this is {}", self.halfwidth));
         }
         if self.batch < 2 {
             return fault("batch", format!("a batch has 2 seeds or more, but this has {}", self.batch));

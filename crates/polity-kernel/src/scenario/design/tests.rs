@@ -328,7 +328,7 @@ fn wrong_samples_and_rules_say_what_is_wrong() {
         ),
         (
             json!({"factors": ranged, "sample": {"sobol": 40}, "seeds": 1}),
-            "design.sample: a Sobol sequence is even only for powers of two, and 40 is none",
+            "design.sample: a Sobol sequence needs a power of two as its number of points, and 40 is none",
         ),
         (
             json!({"factors": ranged, "sample": {"random": 1}, "seeds": 1}),
@@ -361,7 +361,7 @@ fn wrong_samples_and_rules_say_what_is_wrong() {
         ),
         (
             until(json!({"metric": "x", "halfwidth": 0, "max": 9})),
-            "design.seeds.until.halfwidth: half a width must be above 0, but this is 0",
+            "design.seeds.until.halfwidth: the half-width must be above 0, but this is 0",
         ),
         (
             until(json!({"metric": "x", "halfwidth": 1, "max": 9, "batch": 1})),
@@ -370,6 +370,10 @@ fn wrong_samples_and_rules_say_what_is_wrong() {
         (
             until(json!({"metric": "x", "halfwidth": 1, "max": 4})),
             "design.seeds.until.max: the maximum 4 is below the 5 seeds of a batch",
+        ),
+        (
+            until(json!({"metric": "x", "halfwidth": 1, "max": 9, "of": "differences"})),
+            "design.seeds.until.of: no arm is compared with the baseline: there is only one, or a factor has a range",
         ),
         (
             json!({"metrics": ["y"], "seeds": {"until": {"metric": "x", "halfwidth": 1, "max": 9}}}),
