@@ -1,6 +1,7 @@
 //! Groups of people: those with the same values in one or several columns.
 
-use super::{Column, Table, TableError, shown_number};
+use super::table::shown_number;
+use super::{Column, Table, TableError};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};

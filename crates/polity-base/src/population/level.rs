@@ -1,6 +1,7 @@
 //! Levels: what a share is a share of.
 
-use super::{Column, Table, TableError, listed};
+use super::table::listed;
+use super::{Column, Table, TableError};
 use crate::tree::nearest;
 use std::collections::BTreeMap;
 
