@@ -13,7 +13,7 @@ pub mod names;
 pub mod persona;
 mod table;
 
-pub use table::{Cell, Column, NumberColumn, Table, TableError, TextBuilder, TextColumn};
+pub use table::{Cell, Column, NumberColumn, Table, TableError, TextBuilder, TextColumn, is_missing};
 
 use crate::outline::Guesses;
 use crate::rng::{Draws, Stream};

@@ -181,18 +181,7 @@ impl Table {
         }
         let mut seen = BTreeSet::new();
         for (name, column) in &columns {
-            if name.is_empty() {
-                return general("a column has no name; name every column");
-            }
-            if !seen.insert(name) {
-                return Err(TableError::new(name, "the name is used twice; rename one of the two"));
-            }
-            if column.len() != rows {
-                return Err(TableError::new(name, format!("{} rows, but column `{first}` has {rows}", column.len())));
-            }
-            if let Some(fault) = column.fault() {
-                return Err(TableError::new(name, fault));
-            }
+            check(name, column, !seen.insert(name), first, rows)?;
         }
         let (names, columns) = columns.into_iter().unzip();
         Ok(Table { names, columns, rows, lines: Lines::default() })
@@ -232,10 +221,12 @@ impl Table {
     ///
     /// # Errors
     /// As of [`Table::new`].
-    pub fn with(&self, name: &str, column: Column) -> Result<Self, TableError> {
-        let own = self.columns().map(|(name, column)| (name.to_owned(), column.clone()));
-        let table = Table::new(own.chain([(name.to_owned(), column)]).collect())?;
-        Ok(Table { lines: self.lines.clone(), ..table })
+    pub fn with(mut self, name: &str, column: Column) -> Result<Self, TableError> {
+        let Some(first) = self.names.first() else { return Table::new(vec![(name.to_owned(), column)]) };
+        check(name, &column, self.names.iter().any(|known| known == name), first, self.rows)?;
+        self.names.push(name.to_owned());
+        self.columns.push(column);
+        Ok(self)
     }
 
     /// The same table, read from a file whose `lines` its rows stand in, from 1.
@@ -255,7 +246,7 @@ impl Table {
     pub fn place(&self, row: usize) -> String {
         match self.lines.0.as_ref().and_then(|lines| lines.get(row)) {
             Some(line) => format!("line {line}"),
-            None => format!("row {row}, counted from 0,"),
+            None => format!("row {row} (counted from 0)"),
         }
     }
 
@@ -298,7 +289,7 @@ impl Table {
                     _ => "",
                 };
                 format!(
-                    "; it mixes numbers and words: {} has `{word}`{hint} ({count} of {} values are no numbers)",
+                    "; it mixes numbers and words: {} has `{word}`{hint} ({count} of {} values are not numbers)",
                     self.place(row),
                     self.rows
                 )
@@ -322,7 +313,7 @@ impl Table {
                         "{missing} of {} values are missing, the first in {}; fill them, or leave these rows out \
                          (`missing: drop`)",
                         self.rows,
-                        self.place(row).trim_end_matches(',')
+                        self.place(row)
                     );
                     Err(TableError::new(name, message))
                 }
@@ -345,6 +336,26 @@ impl Table {
             Column::Number(_) => Err(TableError::new(name, "holds numbers, but words are needed")),
         }
     }
+}
+
+/// Checks a column of a table. `taken`: whether another column has its name. `first`: the table's first column, which has
+/// this number of `rows`.
+fn check(name: &str, column: &Column, taken: bool, first: &str, rows: usize) -> Result<(), TableError> {
+    if name.is_empty() {
+        return Err(TableError { column: None, message: "a column has no name; name every column".into() });
+    }
+    let fault = match column.len() {
+        _ if taken => Some("the name is used twice; rename one of the two".to_owned()),
+        len if len != rows => Some(format!("{len} rows, but column `{first}` has {rows}")),
+        _ => column.fault(),
+    };
+    fault.map_or(Ok(()), |fault| Err(TableError::new(name, fault)))
+}
+
+/// Returns whether a cell of a text file marks a missing value: it is empty, NA, N/A, NaN or null, in any case.
+#[must_use]
+pub fn is_missing(cell: &str) -> bool {
+    ["", "na", "n/a", "nan", "null"].iter().any(|mark| cell.trim().eq_ignore_ascii_case(mark))
 }
 
 /// The values of the rows that are kept.
@@ -438,7 +449,7 @@ mod tests {
     fn missing_numbers_are_counted_where_they_are_needed() {
         let table = Table::new(vec![("age".into(), Column::Number(vec![30.0, f64::NAN, f64::NAN]))]).unwrap();
         let message = |table: &Table| table.number_column("age").unwrap_err().to_string();
-        let expected = "column `age`: 2 of 3 values are missing, the first in row 1, counted from 0; fill them, or leave these rows out \
+        let expected = "column `age`: 2 of 3 values are missing, the first in row 1 (counted from 0); fill them, or leave these rows out \
                         (`missing: drop`)";
         assert_eq!(message(&table), expected);
         let table = table.from_lines(vec![2, 4, 5]);
