@@ -343,11 +343,15 @@ fn truth(holds: bool) -> f64 {
 }
 
 /// Returns the smaller of two numbers, or NaN if one is missing.
-fn least(a: f64, b: f64) -> f64 {
+#[inline]
+#[must_use]
+pub fn least(a: f64, b: f64) -> f64 {
     if b < a || b.is_nan() { b } else { a }
 }
 
 /// Returns the larger of two numbers, or NaN if one is missing.
-fn most(a: f64, b: f64) -> f64 {
+#[inline]
+#[must_use]
+pub fn most(a: f64, b: f64) -> f64 {
     if b > a || b.is_nan() { b } else { a }
 }
