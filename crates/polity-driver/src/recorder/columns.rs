@@ -99,13 +99,10 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
             column("alive", Kind::Bool, "whether the agent was alive at the end"),
         ];
         for (name, data) in society.shared_context().population.columns() {
-            let kind = if is_count(data) {
-                Kind::U64
-            } else {
-                match data {
-                    population::Column::Number(_) => Kind::F64,
-                    population::Column::Text { .. } => Kind::Text,
-                }
+            let kind = match data {
+                population::Column::Number(_) if is_count(data) => Kind::U64,
+                population::Column::Number(_) => Kind::F64,
+                population::Column::Text { .. } => Kind::Text,
             };
             let spec = column(name, kind, "attribute from the population");
             columns.push(if has_gaps(data) { spec.nullable() } else { spec });
@@ -257,7 +254,9 @@ pub(super) fn health() -> Vec<ColumnSpec> {
 /// Returns whether all values of an attribute are whole numbers that are not negative, such as ids.
 pub(super) fn is_count(data: &population::Column) -> bool {
     match data {
-        population::Column::Number(values) => data.is_whole() && values.iter().all(|value| !value.is_sign_negative()),
+        population::Column::Number(values) => {
+            data.is_whole() && values.iter().all(|value| value.is_nan() || !value.is_sign_negative())
+        }
         population::Column::Text { .. } => false,
     }
 }
