@@ -322,7 +322,7 @@ pub(super) fn network() -> Vec<ColumnSpec> {
             "by",
             Kind::Text,
             "the attribute by which agents are groups or have a number, or their state before the first round (.first) or \
-             after the last (.last); groups are up to 50 values",
+             after the last (.last); there are groups if 2 to 50 values occur, fewer than agents",
         )
         .nullable(),
         column("value", Kind::F64, "its value"),

@@ -82,7 +82,7 @@ fn by_numbers(graph: &Csr, name: &str, numbers: &[f64], rows: &mut Vec<Measured>
     }
 }
 
-/// By groups of agents with the same value; none if there is only one, or more than [`MOST_GROUPS`].
+/// By groups of agents with the same value; not if there is only one group, more than [`MOST_GROUPS`], or one for each agent.
 fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, rows: &mut Vec<Measured>) {
     let mut groups = BTreeMap::new();
     let mut group = Vec::with_capacity(graph.n() as usize);
@@ -93,7 +93,10 @@ fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, r
             return;
         }
     }
-    let Some(found) = mixing(graph, &group, groups.len()).filter(|_| groups.len() > 1) else { return };
+    if groups.len() < 2 || groups.len() == group.len() {
+        return;
+    }
+    let Some(found) = mixing(graph, &group, groups.len()) else { return };
     if let Some(value) = found.assortativity {
         rows.push(Measured { quantity: "assortativity", by: Some(name.into()), value });
     }

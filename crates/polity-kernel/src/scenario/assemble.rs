@@ -540,9 +540,9 @@ fn leaves(
     let mut policies = Vec::new();
     let mut first = 0;
     for (i, (cohort, size)) in scenario.cohorts.iter().flatten().zip(sizes).enumerate() {
-        let cohort_of = first..first + size;
+        let members = first..first + size;
         first += size;
-        let setup = PolicySetup { cohort: &cohort_of, ..setup };
+        let setup = PolicySetup { cohort: &members, ..setup };
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
     // Teams keep the toolbox.
