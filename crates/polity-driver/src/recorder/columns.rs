@@ -50,7 +50,7 @@ pub(super) struct MachineTables {
     pub messages: Option<usize>,
     pub world: Vec<usize>,
     pub items: Option<usize>,
-    /// World columns before the first round.
+    /// Columns of agents before the first round, if a table needs them.
     pub first: Vec<Vec<f64>>,
 }
 
@@ -92,6 +92,9 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
         columns.push(column("text", Kind::Text, "the text, for acts that carry one").nullable());
     }
     tables.acts = record.acts.then(|| specs.add("acts", "One row per act, in order of round and agent.", columns));
+    if record.agents || record.has_network(&society.shared_context().topology) {
+        tables.first = (0..interface.columns.len()).map(|i| society.column(i)).collect();
+    }
     tables.agents = record.agents.then(|| {
         let mut columns = vec![
             column("agent", Kind::U32, "id"),
@@ -108,7 +111,6 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
             columns.push(if has_gaps(data) { spec.nullable() } else { spec });
         }
         for (i, spec) in interface.columns.iter().enumerate() {
-            tables.first.push(society.column(i));
             let doc = format!("{}: before the first round", spec.doc);
             columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable().like(spec));
             let doc = format!("{}: after the last round", spec.doc);
