@@ -239,6 +239,10 @@ fn mistakes_are_found_before_the_run() {
     }
     let many: serde_json::Map<String, Value> = (0..9).map(|i| (format!("x{i}"), json!(0))).collect();
     assert!(error(json!({"state": many, "tell": "1"})).contains("at most 8 quantities are possible, not 9"));
+    let mut changing = with(&opinions(30, 2), json!([{"kind": "rule", "state": {"x": 0}, "tell": "1"}]));
+    changing["changes"] = json!([{"at": 1, "set": {"cohorts[0].policy.state": {"a": 1, "x": 0}}}]);
+    let found = refused(&changing);
+    assert!(found.contains("the columns of the state of the cohort `cohort-0` cannot change (in round 1)"), "{found}");
     let moving = |act: Value| refused(&with(&schelling(100, 1), json!([{"kind": "rule", "actions": [act]}])));
     assert!(moving(json!({"act": "move", "value": 1})).contains("the action `move` has no value"));
     let ill = |value: &str| {

@@ -22,7 +22,7 @@ pub(super) struct CohortSplit {
 /// Returns how a scenario splits its agents. `table_rows`: the rows of its population's file.
 pub(super) fn split(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<CohortSplit, TreeError> {
     let cohorts = cohorts_of(scenario, tree)?;
-    let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.only.clone()).collect();
+    let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.condition.clone()).collect();
     if conditions.iter().all(Option::is_none) {
         let sizes = sizes(scenario, cohorts, tree, table_rows)?;
         return Ok(CohortSplit { agents: sizes.iter().sum(), sizes, conditions, shares: Vec::new() });
