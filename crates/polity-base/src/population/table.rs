@@ -129,7 +129,7 @@ pub struct TableError {
 }
 
 impl TableError {
-    fn new(column: &str, message: impl Into<String>) -> Self {
+    pub(super) fn new(column: &str, message: impl Into<String>) -> Self {
         TableError { column: Some(column.to_owned()), message: message.into() }
     }
 }
