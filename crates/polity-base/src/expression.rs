@@ -34,7 +34,10 @@ impl fmt::Display for Wrong {
     }
 }
 
-fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Wrong> {
+impl std::error::Error for Wrong {}
+
+/// Makes an error at a character, counted from 0.
+pub(crate) fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { character: at + 1, message: message.into() })
 }
 
@@ -208,19 +211,7 @@ impl Parser {
 
     fn number(&mut self) -> Result<f64, Wrong> {
         let start = self.at;
-        let is_digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
-        while self.characters.get(self.at).is_some_and(|c| c.is_ascii_digit() || *c == '.') {
-            self.at += 1;
-        }
-        if self.characters.get(self.at).is_some_and(|c| matches!(c, 'e' | 'E')) {
-            let sign = usize::from(self.characters.get(self.at + 1).is_some_and(|c| matches!(c, '+' | '-')));
-            if is_digit(self.characters.get(self.at + 1 + sign)) {
-                self.at += 1 + sign;
-                while is_digit(self.characters.get(self.at)) {
-                    self.at += 1;
-                }
-            }
-        }
+        self.at = number_end(&self.characters, start);
         let digits: String = self.characters[start..self.at].iter().collect();
         match digits.parse() {
             Ok(value) => finite(value, start),
@@ -299,8 +290,27 @@ fn apply(name: &str, arguments: &[f64], at: usize) -> Result<f64, Wrong> {
     })
 }
 
-/// Returns the remainder with the sign of the divisor, which is not 0.
-fn remainder(value: f64, by: f64) -> f64 {
+/// Returns where the number that begins at `start` ends. It has digits, points and an exponent; whether it is a number is not checked.
+pub(crate) fn number_end(characters: &[char], start: usize) -> usize {
+    let is_digit = |at: usize| characters.get(at).is_some_and(char::is_ascii_digit);
+    let mut end = start;
+    while is_digit(end) || characters.get(end) == Some(&'.') {
+        end += 1;
+    }
+    if matches!(characters.get(end), Some('e' | 'E')) {
+        let sign = usize::from(matches!(characters.get(end + 1), Some('+' | '-')));
+        if is_digit(end + 1 + sign) {
+            end += 1 + sign;
+            while is_digit(end) {
+                end += 1;
+            }
+        }
+    }
+    end
+}
+
+/// Returns the remainder with the sign of the divisor; NaN if the divisor is 0.
+pub(crate) fn remainder(value: f64, by: f64) -> f64 {
     let remainder = libm::fmod(value, by);
     if remainder != 0.0 && (remainder < 0.0) != (by < 0.0) { remainder + by } else { remainder }
 }

@@ -151,7 +151,7 @@ pub struct Recorder {
     checks: Vec<Check>,
     /// Rows of checks made before the first round; written with the last ones.
     checked_first: Vec<Checked>,
-    /// World columns before the first round, for the table of agents.
+    /// Columns before the first round, for the tables of agents and of the network.
     first: Vec<Vec<f64>>,
     next_part: u32,
     /// All parts so far.

@@ -186,6 +186,30 @@ fn cohorts_by_condition_take_the_first_that_fits() {
 }
 
 #[test]
+fn ties_by_position_need_agents_that_keep_their_positions() {
+    let folder = scratch("attributes-positions");
+    write_survey(&folder);
+    fs::write(folder.join("ties.csv"), "0,1\n1,2\n2,90\n").unwrap();
+    let tied = |condition: &str| {
+        let cohorts = json!([{"policy": deffuant(json!(2))}, {"where": condition, "policy": deffuant(json!(2))}]);
+        let mut scenario = scenario(complete(), cohorts);
+        scenario["topology"] = json!({"kind": "file", "file": "ties.csv"});
+        scenario
+    };
+    // The file is sorted by school.
+    let (found, _) = tables_of(&tied("school == 2"), &folder, 1);
+    let cohorts = words(&found, "agents", "cohort");
+    assert!(cohorts.is_sorted() && cohorts.contains(&"cohort-0".into()) && cohorts.contains(&"cohort-1".into()));
+    let file = folder.join("moved.json");
+    fs::write(&file, tied("school == 1").to_string()).unwrap();
+    let said = polity(&["run", arg(&file), "--out", arg(&folder.join("run"))]);
+    // Messages are wrapped.
+    let plain = said.notes.replace("\n  │ ", " ");
+    assert!(plain.contains("conditions bring the agents of a cohort together"), "{}", said.notes);
+    assert_eq!(said.code, Some(2), "{}", said.notes);
+}
+
+#[test]
 fn a_parameter_from_a_column_is_the_same_as_cohorts_by_condition() {
     let folder = scratch("attributes-parameters");
     write_survey(&folder);
@@ -303,6 +327,11 @@ fn wrong_conditions_and_parameters_are_refused_where_they_stand() {
             "population",
             json!({"file": "survey.csv", "missing": "drop", "derive": {"party": "age"}}),
             &["population.derive.party", "the name is used twice"],
+        ),
+        (
+            "population",
+            json!({"file": "survey.csv", "missing": "drop", "derive": {"root": "sqrt(age - 40)"}}),
+            &["population.derive.root", "the result is not finite for line 2 (age = 18)"],
         ),
         ("metrics", json!([{"kind": "mean", "of": "party"}]), &["metrics[0].of", "holds words", "`by: party`"]),
         (

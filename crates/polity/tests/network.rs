@@ -88,10 +88,18 @@ fn the_table_of_the_network_is_what_the_other_tables_say() {
     // Averaging makes neighbours alike.
     let alike = |name: &str| get("numeric-assortativity", Some(name));
     assert!(alike("opinion.last") > alike("opinion.first") + 0.2);
-    assert!(!found.keys().any(|(_, by)| by.as_deref() == Some("persona")), "no groups of one");
+    assert!(found.contains_key(&("modularity".into(), Some("age".into()))));
+    assert!(!found.keys().any(|(_, by)| by.as_deref() == Some("name")), "every name is a group of one");
     let line = words.lines().find(|line| line.starts_with("network: ")).unwrap();
     assert!(line.starts_with(&format!("network: 40 agents, {} ties; degree ", ties.len() / 2)), "{line}");
     assert!(line.contains(&format!("by party: assortativity {:.3}", get("assortativity", Some("party")))), "{line}");
+    // The table of agents is not needed for it.
+    let mut silent = scenario(json!({"kind": "homophily", "by": "party", "mean_degree": 6, "same": 0.8}));
+    silent["record"] = json!({"agents": false});
+    let file = write_scenario(&folder, &silent);
+    let output = polity(&folder, &["run", file.to_str().unwrap(), "--out", "silent"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(tables(&RealDisk, &folder.join("silent"))["network"], of["network"]);
     let page = fs::read_to_string(folder.join("run/report.html")).unwrap();
     assert!(page.contains("<h2>Network</h2>") && page.contains("degree-variance"));
     fs::remove_dir_all(&folder).unwrap();

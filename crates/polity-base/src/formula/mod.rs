@@ -42,29 +42,15 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
+pub use crate::expression::Wrong;
+
+use crate::expression::remainder;
 use crate::rng::Draws;
 use parser::Parser;
 use std::fmt;
 
 /// Maximum number of values that are kept at once while a formula is evaluated.
 const DEEPEST: usize = 32;
-
-/// What is wrong with a formula, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// The character, from 1.
-    pub character: usize,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "character {}: {}", self.character, self.message)
-    }
-}
-
-impl std::error::Error for Wrong {}
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +137,8 @@ enum Op {
     AtLeast,
     /// Whether the value is one of these.
     In(Box<[f64]>),
+    /// Whether the value is known and none of these.
+    NotIn(Box<[f64]>),
     /// Chooses the first of three if the second is true, else the third.
     Choose,
     Missing,
@@ -263,24 +251,17 @@ impl Formula {
                 Op::Greater => stack.binary(|a, b| truth(a > b)),
                 Op::AtLeast => stack.binary(|a, b| truth(a >= b)),
                 Op::In(list) => stack.unary(|a| truth(list.contains(&a))),
+                Op::NotIn(list) => stack.unary(|a| truth(!a.is_nan() && !list.contains(&a))),
                 Op::Choose => {
                     let (otherwise, condition) = (stack.pop(), stack.pop());
                     stack.unary(|value| if condition != 0.0 { value } else { otherwise });
                 }
                 Op::Missing => stack.unary(|a| truth(a.is_nan())),
-                Op::Min => stack.binary(|a, b| if b < a { b } else { a }),
-                Op::Max => stack.binary(|a, b| if b > a { b } else { a }),
+                Op::Min => stack.binary(least),
+                Op::Max => stack.binary(most),
                 Op::Clamp => {
                     let (high, low) = (stack.pop(), stack.pop());
-                    stack.unary(|a| {
-                        if a < low {
-                            low
-                        } else if a > high {
-                            high
-                        } else {
-                            a
-                        }
-                    });
+                    stack.unary(|a| least(most(a, low), high));
                 }
                 Op::Apply(function) => stack.unary(|a| function.of(a)),
                 Op::Uniform => {
@@ -361,8 +342,16 @@ fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// Returns the remainder with the sign of the divisor.
-fn remainder(value: f64, by: f64) -> f64 {
-    let remainder = libm::fmod(value, by);
-    if remainder != 0.0 && (remainder < 0.0) != (by < 0.0) { remainder + by } else { remainder }
+/// Returns the smaller of two numbers, or NaN if one is missing.
+#[inline]
+#[must_use]
+pub fn least(a: f64, b: f64) -> f64 {
+    if b < a || b.is_nan() { b } else { a }
+}
+
+/// Returns the larger of two numbers, or NaN if one is missing.
+#[inline]
+#[must_use]
+pub fn most(a: f64, b: f64) -> f64 {
+    if b > a || b.is_nan() { b } else { a }
 }

@@ -1,6 +1,7 @@
 //! Reads formulas, by recursive descent.
 
 use super::{DEEPEST, Formula, Function, Kind, Name, Names, Op, Wrong};
+use crate::expression::{number_end, wrong};
 use crate::tree::nearest;
 
 /// Maximum length of a formula, in characters.
@@ -16,10 +17,6 @@ const FUNCTIONS: [&str; 18] = [
 const DRAWING: [&str; 3] = ["uniform", "normal", "chance"];
 /// Reserved words, which cannot be names.
 const RESERVED: [&str; 8] = ["and", "or", "not", "in", "if", "else", "true", "false"];
-
-fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { character: at + 1, message: message.into() })
-}
 
 /// A part that has been read: its kind, and if it is a single quantity of texts, the texts that it may be.
 struct Part {
@@ -260,10 +257,7 @@ impl<'a> Parser<'a> {
         if !self.eat(')') {
             return wrong(self.at, "a `)` is missing after the list");
         }
-        self.step(Op::In(list.into()), 1)?;
-        if negated {
-            self.step(Op::Not, 1)?;
-        }
+        self.step(if negated { Op::NotIn(list.into()) } else { Op::In(list.into()) }, 1)?;
         Ok(Part::new(Kind::Truth, left.at))
     }
 
@@ -371,19 +365,7 @@ impl<'a> Parser<'a> {
 
     fn number(&mut self) -> Result<Part, Wrong> {
         let start = self.at;
-        let digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
-        while self.characters.get(self.at).is_some_and(|c| c.is_ascii_digit() || *c == '.') {
-            self.at += 1;
-        }
-        if self.characters.get(self.at).is_some_and(|c| matches!(c, 'e' | 'E')) {
-            let sign = usize::from(self.characters.get(self.at + 1).is_some_and(|c| matches!(c, '+' | '-')));
-            if digit(self.characters.get(self.at + 1 + sign)) {
-                self.at += 1 + sign;
-                while digit(self.characters.get(self.at)) {
-                    self.at += 1;
-                }
-            }
-        }
+        self.at = number_end(&self.characters, start);
         let digits: String = self.characters[start..self.at].iter().collect();
         match digits.parse::<f64>().ok().filter(|value| value.is_finite()) {
             Some(value) => {
@@ -494,7 +476,7 @@ impl<'a> Parser<'a> {
             false if least == most => {
                 wrong(at, format!("{name} needs {least} argument{}, not {count}", if least == 1 { "" } else { "s" }))
             }
-            false => wrong(at, format!("{name} needs at least {least} arguments, not {count}")),
+            false => wrong(at, format!("{name} needs at least {least} argument, not {count}")),
         };
         let function = |of: Function| takes(1, 1).map(|()| Op::Apply(of));
         let op = match name {

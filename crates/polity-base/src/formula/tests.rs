@@ -76,6 +76,10 @@ fn truths_hold_or_not() {
         ("missing(`household income`)", true),
         ("`household income` < 10 or `household income` >= 10 or `household income` == 10", false),
         ("`household income` != 10", false),
+        ("`household income` in (10, 20) or `household income` not in (10, 20)", false),
+        ("missing(min(`household income`, 5)) and missing(min(5, `household income`))", true),
+        ("missing(max(`household income`, 5)) and missing(max(5, `household income`))", true),
+        ("missing(clamp(`household income`, 0, 1)) and missing(clamp(0, `household income`, 1))", true),
         ("missing(age)", false),
         ("(\"a\" if employed else \"b\") == \"a\"", true),
     ] {

@@ -1,6 +1,7 @@
 //! Groups of people: those with the same values in one or several columns.
 
-use super::{Column, Table, TableError, shown_number};
+use super::table::shown_number;
+use super::{Column, Table, TableError};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -79,8 +80,8 @@ impl<'de> Deserialize<'de> for By {
 pub struct Groups {
     /// The group of each row.
     pub of_row: Vec<u32>,
-    /// The values of each group, as `party=green` or `party=green, school=3`. Numbers ascend, and words stand in order of first appearance; the first
-    /// column varies slowest.
+    /// The values of each group, as `party=green` or `party=green, school=3`. Numbers ascend, missing ones last; words stand in order of
+    /// first appearance. The first column varies slowest.
     pub labels: Vec<String>,
 }
 
@@ -127,12 +128,13 @@ impl Table {
         Ok(match &self.columns[index] {
             Column::Text { codes, words } => (codes.clone(), words.clone()),
             Column::Number(values) => {
-                // Adding zero makes -0 and 0 one value.
-                let mut distinct: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
+                // -0 and 0 are one value, and so are all NaNs: their bits depend on the processor.
+                let plain = |value: &f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+                let mut distinct: Vec<f64> = values.iter().map(plain).collect();
                 distinct.sort_unstable_by(f64::total_cmp);
                 distinct.dedup_by(|a, b| a.total_cmp(b).is_eq());
                 let level =
-                    |value: &f64| distinct.partition_point(|other| other.total_cmp(&(value + 0.0)).is_lt()) as u32;
+                    |value: &f64| distinct.partition_point(|other| other.total_cmp(&plain(value)).is_lt()) as u32;
                 (values.iter().map(level).collect(), distinct.iter().map(|value| shown_number(*value)).collect())
             }
         })
@@ -159,6 +161,9 @@ mod tests {
             Groups { of_row: vec![0, 1, 0, 1, 0], labels: vec!["party=red".into(), "party=green".into()] }
         );
         assert_eq!(of(By::from("school")).of_row, [2, 1, 1, 0, 0]);
+        let gaps = Column::Number(vec![f64::NAN, 3.0, -f64::NAN]);
+        let gaps = Table::new(vec![("age".into(), gaps)]).unwrap().groups(&By::from("age")).unwrap();
+        assert_eq!((gaps.of_row, gaps.labels), (vec![1, 0, 1], vec!["age=3".into(), "age=missing".into()]));
         let both = of(By::All(vec!["party".into(), "school".into()]));
         let labels = ["red, school=0", "red, school=1", "red, school=2", "green, school=0", "green, school=1"];
         assert_eq!(both.labels, labels.map(|label| format!("party={label}")));

@@ -1,6 +1,7 @@
 //! Levels: what a share is a share of.
 
-use super::{Column, Table, TableError, listed};
+use super::table::listed;
+use super::{Column, Table, TableError};
 use crate::tree::nearest;
 use std::collections::BTreeMap;
 
@@ -293,12 +294,12 @@ mod tests {
         let message = codes(&table, "age", &["..30", "30.."], &[true; 2]).unwrap_err().message;
         assert!(
             message.ends_with(
-                "it mixes numbers and words: row 2, counted from 0, has `old` (1 of 3 values are no numbers)"
+                "it mixes numbers and words: row 2 (counted from 0) has `old` (1 of 3 values are not numbers)"
             ),
             "{message}"
         );
         assert!(
-            table.number_column("age").unwrap_err().to_string().ends_with("has `old` (1 of 3 values are no numbers)")
+            table.number_column("age").unwrap_err().to_string().ends_with("has `old` (1 of 3 values are not numbers)")
         );
     }
 }

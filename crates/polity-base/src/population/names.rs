@@ -1,6 +1,7 @@
 //! The columns of a table as the quantities of formulas.
 
-use super::{Column, Table, listed};
+use super::table::listed;
+use super::{Column, Table};
 use crate::formula::{Formula, Name, Names};
 use crate::rng::Draws;
 

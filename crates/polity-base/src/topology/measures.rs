@@ -25,9 +25,8 @@ pub struct Structure {
     pub degree_variance: f64,
     /// Its maximum.
     pub max_degree: u32,
-    /// In a directed graph: variance and maximum of the number of agents that hear an agent, and the share of arcs whose reverse is
-    /// one, too.
-    pub incoming: Option<(f64, u32, f64)>,
+    /// Measures of the agents that hear an agent, in a directed graph.
+    pub incoming: Option<Incoming>,
     /// Three times the triangles, divided by the pairs of ties that share an agent; `None` if there is no such pair.
     pub transitivity: Option<f64>,
     /// The mean over agents of the share of pairs of their neighbours that are tied; 0 for an agent with fewer than two (Watts and
@@ -41,6 +40,17 @@ pub struct Structure {
     pub mean_distance: Option<f64>,
     /// The number of agents from which distances are measured: all, or a sample of 100.
     pub distance_sources: u32,
+}
+
+/// Measures of the agents that hear an agent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Incoming {
+    /// The variance of their number.
+    pub degree_variance: f64,
+    /// Its maximum.
+    pub max_degree: u32,
+    /// The share of arcs whose reverse is an arc, too.
+    pub reciprocity: f64,
 }
 
 impl Structure {
@@ -57,8 +67,8 @@ impl Structure {
         let plain = both.as_ref().unwrap_or(graph);
         let (mean_degree, degree_variance, max_degree) = degrees(graph);
         let incoming = reversed.map(|reversed| {
-            let (_, variance, most) = degrees(&reversed);
-            (variance, most, mutual as f64 / graph.arcs().max(1) as f64)
+            let (_, degree_variance, max_degree) = degrees(&reversed);
+            Incoming { degree_variance, max_degree, reciprocity: mutual as f64 / graph.arcs().max(1) as f64 }
         });
         let (transitivity, mean_clustering) = clustering(plain);
         let (components, largest) = components(plain);
@@ -132,14 +142,12 @@ fn clustering(graph: &Csr) -> (Option<f64>, f64) {
 /// The number of components, and the agents in the largest.
 fn components(graph: &Csr) -> (u32, u32) {
     let mut search = Search::new(graph);
-    let mut seen = vec![false; graph.n() as usize];
     let (mut count, mut largest) = (0, 0);
     for i in 0..graph.n() {
-        if !seen[i as usize] {
-            let found = search.from(i);
-            found.iter().for_each(|j| seen[*j as usize] = true);
+        // No search has found it yet.
+        if search.found_in[i as usize] == 0 {
             count += 1;
-            largest = largest.max(found.len() as u32);
+            largest = largest.max(search.from(i).len() as u32);
         }
     }
     (count, largest)
@@ -241,7 +249,10 @@ pub fn mixing(graph: &Csr, group: &[u32], groups: usize) -> Option<Mixing> {
 #[must_use]
 pub fn correlation(graph: &Csr, number: &[f64]) -> Option<f64> {
     let ends = || arcs(graph).map(|(a, b)| (number[a as usize], number[b as usize]));
-    let known = || ends().filter(|(x, y)| x.is_finite() && y.is_finite());
+    let finite = || ends().filter(|(x, y)| x.is_finite() && y.is_finite());
+    // Counted from the first pair, equal ends differ by exactly 0.
+    let (first_x, first_y) = finite().next()?;
+    let known = || finite().map(|(x, y)| (x - first_x, y - first_y));
     let (sum_x, sum_y, n) = known().fold((0.0, 0.0, 0.0), |(xs, ys, n), (x, y)| (xs + x, ys + y, n + 1.0));
     let (mean_x, mean_y) = (sum_x / n, sum_y / n);
     let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
@@ -342,11 +353,11 @@ mod tests {
         let graph = Csr::from_edges(9, &edges, true).unwrap();
         let found = Structure::of(&graph, 1);
         assert_eq!((found.ties, found.directed, found.components, found.max_degree), (9, true, 3, 2));
-        let (variance, most, reciprocity) = found.incoming.unwrap();
+        let incoming = found.incoming.unwrap();
         close(Some(found.degree_variance), 0.666_666_666_666_666_6);
-        close(Some(variance), 1.111_111_111_111_111_2);
-        assert_eq!(most, 3);
-        close(Some(reciprocity), 0.222_222_222_222_222_2);
+        close(Some(incoming.degree_variance), 1.111_111_111_111_111_2);
+        assert_eq!(incoming.max_degree, 3);
+        close(Some(incoming.reciprocity), 0.222_222_222_222_222_2);
         close(Some(found.largest_component), 6.0 / 9.0);
         close(found.transitivity, 0.461_538_461_538_461_56);
         close(Some(found.mean_clustering), 0.277_777_777_777_777_8);
@@ -368,15 +379,15 @@ mod tests {
         let pair = Csr::from_edges(3, &[(0, 1)], false).unwrap();
         assert_eq!(mixing(&pair, &[1, 1, 0], 2), Some(Mixing { assortativity: None, modularity: 0.0 }));
         assert_eq!(correlation(&pair, &[1.0, 1.0, 5.0]), None);
+        // The mean of three times 0.1 is not exactly 0.1.
+        let ring = Csr::from_edges(3, &[(0, 1), (1, 2), (2, 0)], true).unwrap();
+        assert_eq!(correlation(&ring, &[0.1; 3]), None);
         // An agent without the number counts as if it had no ties.
-        let path = Csr::from_edges(4, &[(0, 1), (1, 2), (2, 3)], false).unwrap();
-        assert_eq!(
-            correlation(&path, &[1.0, 2.0, 3.0, f64::NAN]),
-            correlation(&path, &[1.0, 2.0, 3.0, 9.0]).map(|_| {
-                let three = Csr::from_edges(3, &[(0, 1), (1, 2)], false).unwrap();
-                correlation(&three, &[1.0, 2.0, 3.0]).unwrap()
-            })
-        );
+        let four = Csr::from_edges(4, &[(0, 1), (1, 2), (2, 3)], false).unwrap();
+        let three = Csr::from_edges(3, &[(0, 1), (1, 2)], false).unwrap();
+        let expected = correlation(&three, &[1.0, 2.0, 4.0]);
+        assert!(expected.is_some());
+        assert_eq!(correlation(&four, &[1.0, 2.0, 4.0, f64::NAN]), expected);
         assert_eq!(Structure::of(&Csr::from_edges(0, &[], false).unwrap(), 1).components, 0);
     }
 

@@ -444,7 +444,7 @@ mod tests {
         let mixed = Population::from_table(Arc::new(Table::new(vec![("age".into(), ages.finish())]).unwrap()));
         assert_eq!(
             by("age").plan(3, &mixed, 0, f64::INFINITY).and_then(Plan::csr).unwrap_err().to_string(),
-            "by: column `age`: it mixes numbers and words: row 2, counted from 0, has `old` (1 of 3 values are no numbers); correct it, or write words in all rows"
+            "by: column `age`: it mixes numbers and words: row 2 (counted from 0) has `old` (1 of 3 values are not numbers); correct it, or write words in all rows"
         );
     }
 }

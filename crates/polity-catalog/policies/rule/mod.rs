@@ -5,7 +5,7 @@ mod names;
 mod tests;
 
 use names::{Stage, View, Vocabulary};
-use polity_kernel::formula::{Formula, Kind};
+use polity_kernel::formula::{Formula, Kind, least, most};
 use polity_kernel::interface::{ActionArgument, WorldColumn, named};
 use polity_kernel::population::Population;
 use polity_kernel::prelude::*;
@@ -280,6 +280,10 @@ impl Policy for Rule {
     }
 
     async fn act(&self, state: &mut Values, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        // A draw can be one that the check at the start did not see.
+        if let Some((value, (name, ..))) = state.0.iter().zip(&self.state).find(|(value, _)| !value.is_finite()) {
+            return Err(Fault(format!("the state `{name}` is {value} from birth")));
+        }
         let mut draws = turn.draws.clone();
         let mut gathered = [f64::NAN; MOST];
         for (value, gather) in gathered.iter_mut().zip(&self.gathered) {
@@ -351,8 +355,8 @@ impl Rule {
                 let (sum, count) = numbers.fold((0.0, 0u32), |(sum, count), number| (sum + number, count + 1));
                 sum / f64::from(count)
             }
-            Take::Min => numbers.reduce(f64::min).unwrap_or(f64::NAN),
-            Take::Max => numbers.reduce(f64::max).unwrap_or(f64::NAN),
+            Take::Min => numbers.reduce(least).unwrap_or(f64::NAN),
+            Take::Max => numbers.reduce(most).unwrap_or(f64::NAN),
             Take::One => {
                 // Each replaces those before it with the probability that makes all equally likely.
                 let (mut chosen, mut seen) = (f64::NAN, 0u64);
@@ -374,11 +378,11 @@ impl Value {
         let wrong =
             |what: &str| Err(Fault(format!("the value of an action would be {value}, {what}, by `{}`", self.text)));
         match &self.range {
-            Range::Bounds(..) if value.is_nan() => wrong("which is no number"),
+            Range::Bounds(..) if !value.is_finite() => wrong("which is not a finite number"),
             Range::Bounds(low, high) => Ok(value.clamp(*low, *high)),
             Range::Texts(options) => match named(value, options.len()) {
                 Some(text) => Ok(options[text as usize]),
-                None => wrong("which is no option"),
+                None => wrong("which is not an option"),
             },
             Range::Options(count) => match named(value, *count) {
                 Some(option) => Ok(f64::from(option)),
@@ -392,7 +396,7 @@ fn invalid(key: &str, message: impl Into<String>) -> Invalid {
     Invalid { key: key.into(), message: message.into() }
 }
 
-/// Refuses a value at birth that is no number for some row of the population.
+/// Refuses a value at birth that is not finite for some row of the population. Each row is tried with one draw.
 fn check_births(vocabulary: &Vocabulary, name: &str, birth: &Formula, population: &Population) -> Result<(), Invalid> {
     let rows = Population::from_table(population.table().clone());
     for id in 0..rows.len().max(1) {

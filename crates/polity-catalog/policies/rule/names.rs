@@ -161,7 +161,7 @@ impl Vocabulary {
         let formula = self.read(Stage::Turn, key, source)?;
         match formula.texts().iter().find(|text| formula.kind() == Kind::Text && !options.contains(*text)) {
             Some(other) => {
-                let message = format!("`{other}` is no option of the action; it has {}", options.join(", "));
+                let message = format!("`{other}` is not an option of the action, which has {}", options.join(", "));
                 Err(invalid(key, message))
             }
             None => Ok(formula),

@@ -239,18 +239,22 @@ fn mistakes_are_found_before_the_run() {
     }
     let many: serde_json::Map<String, Value> = (0..9).map(|i| (format!("x{i}"), json!(0))).collect();
     assert!(error(json!({"state": many, "tell": "1"})).contains("at most 8 quantities are possible, not 9"));
+    let mut changing = with(&opinions(30, 2), json!([{"kind": "rule", "state": {"x": 0}, "tell": "1"}]));
+    changing["changes"] = json!([{"at": 1, "set": {"cohorts[0].policy.state": {"a": 1, "x": 0}}}]);
+    let found = refused(&changing);
+    assert!(found.contains("the columns of the state of the cohort `cohort-0` cannot change (in round 1)"), "{found}");
     let moving = |act: Value| refused(&with(&schelling(100, 1), json!([{"kind": "rule", "actions": [act]}])));
     assert!(moving(json!({"act": "move", "value": 1})).contains("the action `move` has no value"));
     let ill = |value: &str| {
         refused(&with(&epidemic(100, 1), json!([{"kind": "rule", "actions": [{"act": "isolate", "value": value}]}])))
     };
-    assert!(ill("'perhaps'").contains("`perhaps` is no option of the action; it has "), "{}", ill("'perhaps'"));
+    assert!(ill("'perhaps'").contains("`perhaps` is not an option of the action, which has "), "{}", ill("'perhaps'"));
 }
 
 #[test]
 fn a_value_that_is_no_number_stops_the_run() {
-    let stopped = |rule: Value| {
-        let mut society = open(&with(&opinions(10, 3), json!([rule])), &Inputs::default(), 1).unwrap();
+    let stopped_of = |agents: u32, rule: Value| {
+        let mut society = open(&with(&opinions(agents, 3), json!([rule])), &Inputs::default(), 1).unwrap();
         loop {
             match society.poll(Vec::new()) {
                 Err(error) => return error.to_string(),
@@ -259,16 +263,26 @@ fn a_value_that_is_no_number_stops_the_run() {
             }
         }
     };
+    let stopped = |rule: Value| stopped_of(10, rule);
     assert_eq!(
         stopped(json!({"kind": "rule", "state": {"x": 1}, "update": {"x": "1 / (1 - round)"}})),
         "agent 0, round 1: the state `x` would become inf, by `1 / (1 - round)`"
     );
     let mean = json!({"heard": {"m": {"take": "mean"}}, "kind": "rule", "actions": [{"act": "opinion", "value": "m"}]});
-    assert_eq!(stopped(mean), "agent 0, round 0: the value of an action would be NaN, which is no number, by `m`");
+    assert_eq!(
+        stopped(mean),
+        "agent 0, round 0: the value of an action would be NaN, which is not a finite number, by `m`"
+    );
+    let infinite = json!({"kind": "rule", "actions": [{"act": "opinion", "value": "1 / round"}]});
+    assert!(
+        stopped(infinite).contains("the value of an action would be inf, which is not a finite number, by `1 / round`")
+    );
     assert!(
         stopped(json!({"kind": "rule", "tell": "ln(-opinion)"}))
             .contains("the agent would tell NaN, by `ln(-opinion)`")
     );
+    let rare = json!({"kind": "rule", "state": {"x": "1 / 0 if chance(0.002) else 1"}, "tell": "1"});
+    assert!(stopped_of(5000, rare).contains("the state `x` is inf from birth"));
 }
 
 /// `cargo test --release -p polity-policies cost_of_a_million -- --ignored --nocapture` prints the cost of a round of a million agents.

@@ -50,7 +50,7 @@ pub(super) struct MachineTables {
     pub messages: Option<usize>,
     pub world: Vec<usize>,
     pub items: Option<usize>,
-    /// World columns before the first round.
+    /// Columns of agents before the first round, if a table needs them.
     pub first: Vec<Vec<f64>>,
 }
 
@@ -92,6 +92,9 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
         columns.push(column("text", Kind::Text, "the text, for acts that carry one").nullable());
     }
     tables.acts = record.acts.then(|| specs.add("acts", "One row per act, in order of round and agent.", columns));
+    if record.agents || record.has_network(&society.shared_context().topology) {
+        tables.first = (0..interface.columns.len()).map(|i| society.column(i)).collect();
+    }
     tables.agents = record.agents.then(|| {
         let mut columns = vec![
             column("agent", Kind::U32, "id"),
@@ -99,19 +102,15 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
             column("alive", Kind::Bool, "whether the agent was alive at the end"),
         ];
         for (name, data) in society.shared_context().population.columns() {
-            let kind = if is_count(data) {
-                Kind::U64
-            } else {
-                match data {
-                    population::Column::Number(_) => Kind::F64,
-                    population::Column::Text { .. } => Kind::Text,
-                }
+            let kind = match data {
+                population::Column::Number(_) if is_count(data) => Kind::U64,
+                population::Column::Number(_) => Kind::F64,
+                population::Column::Text { .. } => Kind::Text,
             };
             let spec = column(name, kind, "attribute from the population");
             columns.push(if has_gaps(data) { spec.nullable() } else { spec });
         }
         for (i, spec) in interface.columns.iter().enumerate() {
-            tables.first.push(society.column(i));
             let doc = format!("{}: before the first round", spec.doc);
             columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable().like(spec));
             let doc = format!("{}: after the last round", spec.doc);
@@ -257,7 +256,9 @@ pub(super) fn health() -> Vec<ColumnSpec> {
 /// Returns whether all values of an attribute are whole numbers that are not negative, such as ids.
 pub(super) fn is_count(data: &population::Column) -> bool {
     match data {
-        population::Column::Number(values) => data.is_whole() && values.iter().all(|value| !value.is_sign_negative()),
+        population::Column::Number(values) => {
+            data.is_whole() && values.iter().all(|value| value.is_nan() || !value.is_sign_negative())
+        }
         population::Column::Text { .. } => false,
     }
 }
@@ -323,7 +324,7 @@ pub(super) fn network() -> Vec<ColumnSpec> {
             "by",
             Kind::Text,
             "the attribute by which agents are groups or have a number, or their state before the first round (.first) or \
-             after the last (.last); groups are up to 50 values",
+             after the last (.last); there are groups if 2 to 50 values occur, fewer than agents",
         )
         .nullable(),
         column("value", Kind::F64, "its value"),

@@ -1,6 +1,6 @@
 //! Measures of the ties of a society, as rows of the table `network`.
 
-use polity_kernel::population::{Cell, Column};
+use polity_kernel::population::Column;
 use polity_kernel::society::Society;
 use polity_kernel::topology::measures::{Structure, correlation, mixing};
 use polity_kernel::topology::{Csr, Topology};
@@ -23,22 +23,15 @@ pub(super) fn measured(society: &Society, first: &[Vec<f64>]) -> Vec<Measured> {
     let mut rows = structure(&Structure::of(graph, shared_context.seed));
     let n = graph.n();
     let people = &shared_context.population;
-    for (i, (name, column)) in people.columns().enumerate() {
-        let Column::Text { .. } = column else {
-            let value = |agent| match people.cell(i, agent) {
-                Cell::Number(value) => value,
-                Cell::Text(_) => f64::NAN,
-            };
-            by_numbers(graph, name, &(0..n).map(value).collect::<Vec<_>>(), &mut rows);
-            continue;
-        };
-        let words: Vec<Cell<'_>> = (0..n).map(|agent| people.cell(i, agent)).collect();
-        by_groups(
-            graph,
-            name,
-            words.iter().map(|word| if let Cell::Text(word) = word { *word } else { "" }),
-            &mut rows,
-        );
+    let row = |agent: u32| people.row(agent) as usize;
+    for (name, column) in people.columns() {
+        match column {
+            Column::Number(values) => {
+                let numbers: Vec<f64> = (0..n).map(|agent| values[row(agent)]).collect();
+                by_numbers(graph, name, &numbers, &mut rows);
+            }
+            Column::Text { codes, .. } => by_groups(graph, name, (0..n).map(|agent| codes[row(agent)]), &mut rows),
+        }
     }
     for (i, first) in first.iter().enumerate() {
         if let Some(column) = society.interface().columns.get(i) {
@@ -58,10 +51,10 @@ fn structure(of: &Structure) -> Vec<Measured> {
     push("mean-degree", of.mean_degree);
     push("degree-variance", of.degree_variance);
     push("max-degree", f64::from(of.max_degree));
-    if let Some((variance, most, reciprocity)) = of.incoming {
-        push("in-degree-variance", variance);
-        push("max-in-degree", f64::from(most));
-        push("reciprocity", reciprocity);
+    if let Some(incoming) = of.incoming {
+        push("in-degree-variance", incoming.degree_variance);
+        push("max-in-degree", f64::from(incoming.max_degree));
+        push("reciprocity", incoming.reciprocity);
     }
     if let Some(transitivity) = of.transitivity {
         push("transitivity", transitivity);
@@ -89,7 +82,7 @@ fn by_numbers(graph: &Csr, name: &str, numbers: &[f64], rows: &mut Vec<Measured>
     }
 }
 
-/// By groups of agents with the same value; none if there is only one, or more than [`MOST_GROUPS`].
+/// By groups of agents with the same value; not if there is only one group, more than [`MOST_GROUPS`], or one for each agent.
 fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, rows: &mut Vec<Measured>) {
     let mut groups = BTreeMap::new();
     let mut group = Vec::with_capacity(graph.n() as usize);
@@ -100,7 +93,10 @@ fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, r
             return;
         }
     }
-    let Some(found) = mixing(graph, &group, groups.len()).filter(|_| groups.len() > 1) else { return };
+    if groups.len() < 2 || groups.len() == group.len() {
+        return;
+    }
+    let Some(found) = mixing(graph, &group, groups.len()) else { return };
     if let Some(value) = found.assortativity {
         rows.push(Measured { quantity: "assortativity", by: Some(name.into()), value });
     }

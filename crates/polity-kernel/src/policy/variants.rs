@@ -138,7 +138,7 @@ pub(crate) fn open<P: Policy>(
             if !value.is_finite() {
                 let reads = attributes.described(&varying.formula, row);
                 let place = people.table().place(row);
-                let message = format!("there is no finite value for {} ({reads})", place.trim_end_matches(','));
+                let message = format!("there is no finite value for {place} ({reads})");
                 return Err(wrong(
                     varying,
                     path,
@@ -156,7 +156,7 @@ pub(crate) fn open<P: Policy>(
             }
             one(&node).map_err(|mut error| {
                 let place = people.table().place(row);
-                error.message = format!("{} (agent {who}, {})", error.message, place.trim_end_matches(','));
+                error.message = format!("{} (agent {who}, {place})", error.message);
                 error
             })
         })

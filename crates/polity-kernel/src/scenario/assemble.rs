@@ -348,7 +348,17 @@ fn society(
         return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
     }
     let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
+    let states = |leaves: &Leaves| -> Vec<Vec<String>> {
+        let policies = leaves.policies.iter();
+        policies.map(|policy| policy.columns().iter().map(|column| column.name.to_string()).collect()).collect()
+    };
+    let before = states(&leaves);
     for (at, later) in &later {
+        if let Some(i) = states(later).iter().zip(&before).position(|(then, now)| then != now) {
+            let message =
+                format!("the columns of the state of the cohort `{}` cannot change (in round {at})", names[i]);
+            return Err(wrong("changes", tree.get("changes"), tree, message, None));
+        }
         if later.worlds[0].delay() != window {
             let message =
                 format!("the world's least delay cannot change (in round {at}), because events are planned by it");
@@ -540,9 +550,9 @@ fn leaves(
     let mut policies = Vec::new();
     let mut first = 0;
     for (i, (cohort, size)) in scenario.cohorts.iter().flatten().zip(sizes).enumerate() {
-        let cohort_of = first..first + size;
+        let members = first..first + size;
         first += size;
-        let setup = PolicySetup { cohort: &cohort_of, ..setup };
+        let setup = PolicySetup { cohort: &members, ..setup };
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
     // Teams keep the toolbox.

@@ -4,7 +4,7 @@ use super::people::PopulationSource;
 use crate::formula::{Formula, Kind};
 use crate::population::groups::By;
 use crate::population::names::Attributes;
-use crate::population::{Column, Table, TextBuilder};
+use crate::population::{Column, Table, TextBuilder, is_missing};
 use crate::tree::{Invalid, Node, Value, child, item};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -13,8 +13,6 @@ use std::sync::Arc;
 
 /// The level of missing values, with `missing: level`.
 const LEVEL: &str = "missing";
-/// Words that mark a missing value, in lower case.
-const MARKS: [&str; 5] = ["", "na", "n/a", "null", "nan"];
 
 /// What becomes of rows with a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -146,17 +144,14 @@ fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<Cleaned, Inv
         };
         columns.push((name.to_owned(), here));
     }
-    let all = Table::new(columns).map_err(|error| invalid("columns", error.to_string()))?;
+    let all = Table::new(columns).map_err(|error| invalid("columns", error.to_string()))?.with_lines_of(table);
     if !keep.contains(&true) {
         let parts: Vec<String> = dropped.iter().map(|(name, count)| format!("{name} in {count}")).collect();
         let message = format!("every row has a missing value, so none is left ({})", parts.join(", "));
         return Err(invalid("missing", message));
     }
-    // Lines belong to the rows of the file.
-    let lines = table.part(Some(&all.columns().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()), &keep);
-    let lines = lines.map_err(|error| invalid("columns", error.to_string()))?;
-    let part = all.part(None, &keep).map_err(|error| invalid("columns", error.to_string()))?;
-    Ok((Arc::new(part.with_lines_of(&lines)), dropped))
+    let kept = all.part(None, &keep).map_err(|error| invalid("columns", error.to_string()))?;
+    Ok((Arc::new(kept), dropped))
 }
 
 /// Reads `na_values`, as words in lower case.
@@ -181,10 +176,7 @@ fn marked(column: &Column, marks: &[String]) -> (Column, Vec<bool>) {
             (Column::Number(values), gaps)
         }
         Column::Text { codes, words } => {
-            let gap = |word: &String| {
-                let word = word.trim().to_lowercase();
-                MARKS.contains(&word.as_str()) || marks.contains(&word)
-            };
+            let gap = |word: &String| is_missing(word) || marks.contains(&word.trim().to_lowercase());
             let gaps: Vec<bool> = words.iter().map(gap).collect();
             let of_rows = codes.iter().map(|code| gaps[*code as usize]).collect();
             // What is left may be a column of numbers: the marks were its only words.
@@ -245,7 +237,11 @@ fn derived(table: &Table, derive: &Node) -> Result<Table, Invalid> {
         let values: Vec<f64> = (0..table.rows()).map(|row| attributes.value(&formula, row, None)).collect();
         let column = match formula.kind() {
             Kind::Number => {
-                if let Some(row) = values.iter().position(|value| value.is_infinite()) {
+                // A value is missing only where one that it is computed from is missing.
+                let reads = formula.names();
+                let lacks = |row: usize| reads.iter().any(|column| attributes.cell(*column, row).is_nan());
+                let wrong_at = |(row, value): (usize, &f64)| value.is_infinite() || value.is_nan() && !lacks(row);
+                if let Some(row) = values.iter().enumerate().position(wrong_at) {
                     let (place, reads) = (table.place(row), attributes.described(&formula, row));
                     return Err(wrong(&name.name, format!("the result is not finite for {place} ({reads})")));
                 }

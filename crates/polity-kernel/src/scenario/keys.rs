@@ -149,7 +149,7 @@ pub struct CohortSource {
     /// Its agents, as a condition on attributes: `party == "green" and age < 30`. An agent belongs to the first cohort whose condition it
     /// meets; cohorts without one share the others.
     #[serde(rename = "where")]
-    pub only: Option<String>,
+    pub condition: Option<String>,
     /// Its share of the agents that are not in fixed cohorts, or that meet no condition. These shares sum to 1.
     pub share: Option<f64>,
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.

@@ -214,7 +214,7 @@ impl<'a> People<'a> {
         let wanted = |row: usize| made.possible.as_ref().is_none_or(|possible| possible[row]);
         let texts =
             template.render(table, &self.source.labels, wanted).map_err(|message| invalid("labels", message))?;
-        let table = table.with(PERSONA, texts).map_err(|_| {
+        let table = Table::clone(table).with(PERSONA, texts).map_err(|_| {
             let message = format!("the data already have a column `{PERSONA}`; rename it, or remove the template");
             invalid("persona", message)
         })?;

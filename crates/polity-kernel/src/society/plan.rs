@@ -23,7 +23,7 @@ pub(crate) enum Reads {
 /// Some of the agents: those whose row of the population is in a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Subset {
-    /// The group of each row.
+    /// The group of each row; `u32::MAX` for a row that no agent has.
     pub of_row: Arc<[u32]>,
     /// The group.
     pub group: u32,

@@ -61,12 +61,15 @@ fn last_acts(acts: &Actions, who: AgentId) -> Range<usize> {
     acts.rows.len() - n..acts.rows.len()
 }
 
-/// Scratch for folds: the values of a block, whose they are (if metrics count some agents only), and those of some agents.
+/// Scratch for folds.
 #[derive(Debug, Default)]
 pub(super) struct Values {
+    /// The values of a block.
     all: Vec<f64>,
+    /// The agents that they belong to, if some metric counts a group only.
     whos: Vec<AgentId>,
-    some: Vec<f64>,
+    /// The values of each group.
+    groups: Vec<Vec<f64>>,
 }
 
 impl Shard {
@@ -658,8 +661,9 @@ impl Shard {
         let people = &shared_context.population;
         let gone = deads(dead, block);
         let alive = |row: u32| gone.is_empty() || gone.binary_search(&row).is_err();
-        let grouped = measures.iter().any(|measure| measure.subset.is_some());
-        let Values { all, whos, some } = values;
+        let last_group = measures.iter().filter_map(|measure| measure.subset.as_ref()).map(|subset| subset.group).max();
+        let grouped = last_group.is_some();
+        let Values { all, whos, groups } = values;
         all.clear();
         whos.clear();
         match measures.first().map(|measure| &measure.reads) {
@@ -698,16 +702,28 @@ impl Shard {
             }
             None => {}
         }
-        let fold = |measure: &&Measure| match &measure.subset {
-            None => measure.host.fold(all),
-            Some(Subset { of_row, group }) => {
-                let belongs = |who: AgentId| of_row.get(people.row(who) as usize) == Some(group);
-                some.clear();
-                some.extend(whos.iter().zip(all.iter()).filter(|(who, _)| belongs(**who)).map(|(_, value)| *value));
-                measure.host.fold(some)
+        groups.resize_with(last_group.map_or(0, |group| group as usize + 1), Vec::new);
+        let mut folds = Vec::with_capacity(measures.len());
+        // The groups that values are split by. Metrics of the same groups follow one another.
+        let mut by: Option<&Arc<[u32]>> = None;
+        for measure in measures {
+            let Some(Subset { of_row, group }) = &measure.subset else {
+                folds.push(measure.host.fold(all));
+                continue;
+            };
+            if !by.is_some_and(|by| Arc::ptr_eq(by, of_row)) {
+                by = Some(of_row);
+                groups.iter_mut().for_each(Vec::clear);
+                for (who, value) in whos.iter().zip(all.iter()) {
+                    let place = of_row.get(people.row(*who) as usize);
+                    if let Some(values) = place.and_then(|place| groups.get_mut(*place as usize)) {
+                        values.push(*value);
+                    }
+                }
             }
-        };
-        measures.iter().map(fold).collect()
+            folds.push(measure.host.fold(groups.get(*group as usize).map(Vec::as_slice).unwrap_or_default()));
+        }
+        folds
     }
 
     /// Returns the folds of all blocks in order, one per metric for each block.

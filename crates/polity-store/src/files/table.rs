@@ -1,7 +1,7 @@
 //! Tables of people or of items, from CSV, TSV and JSON lines.
 
 use super::data::{DataError, Format, MOST_COLUMNS, Source, read_bytes};
-use polity_kernel::population::{Column, Table, TableError, TextBuilder};
+use polity_kernel::population::{Column, Table, TableError, TextBuilder, is_missing};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -102,12 +102,11 @@ enum Cell {
 
 /// `commas`: whether a number may have a decimal comma.
 fn cell(text: &str, commas: bool) -> Cell {
-    const MARKS: [&str; 4] = ["", "na", "n/a", "null"];
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Cell::Number(value),
         Ok(value) if value.is_nan() => Cell::Missing,
         Ok(_) => Cell::Infinite,
-        Err(_) if MARKS.iter().any(|mark| text.eq_ignore_ascii_case(mark)) => Cell::Missing,
+        Err(_) if is_missing(text) => Cell::Missing,
         Err(_) => match text.split_once(',').filter(|(whole, _)| commas && !whole.contains('.')) {
             Some((whole, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => {
                 format!("{whole}.{part}").parse().map_or(Cell::Word, Cell::Comma)
@@ -222,11 +221,13 @@ fn separated(source: &Source<'_>, usual: u8, cells: Cells) -> Result<(Columns, V
         let record = record.map_err(broken)?;
         line_of_row.push(lines.of(&record));
         for (text, column) in record.iter().zip(&mut columns) {
-            match (column, cell(text, commas)) {
-                (Filling::Numbers(values), Cell::Number(value) | Cell::Comma(value)) => values.push(value),
-                (Filling::Numbers(values), _) => values.push(f64::NAN),
-                (Filling::Words(builder), _) => builder.push(text),
-                (Filling::Unknown(rows), _) => *rows += 1,
+            match column {
+                Filling::Numbers(values) => values.push(match cell(text, commas) {
+                    Cell::Number(value) | Cell::Comma(value) => value,
+                    Cell::Infinite | Cell::Missing | Cell::Word => f64::NAN,
+                }),
+                Filling::Words(builder) => builder.push(text),
+                Filling::Unknown(rows) => *rows += 1,
             }
         }
     }

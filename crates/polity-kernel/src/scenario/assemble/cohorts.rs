@@ -21,10 +21,10 @@ pub(super) struct CohortSplit {
 
 /// Returns how a scenario splits its agents. `table_rows`: the rows of its population's file.
 pub(super) fn split(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<CohortSplit, TreeError> {
-    let cohorts = scenario.cohorts.as_deref().unwrap_or_default();
-    let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.only.clone()).collect();
+    let cohorts = cohorts_of(scenario, tree)?;
+    let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.condition.clone()).collect();
     if conditions.iter().all(Option::is_none) {
-        let sizes = sizes(scenario, tree, table_rows)?;
+        let sizes = sizes(scenario, cohorts, tree, table_rows)?;
         return Ok(CohortSplit { agents: sizes.iter().sum(), sizes, conditions, shares: Vec::new() });
     }
     let error = |key: &str, i: usize, message: &str, help: &str| {
@@ -92,8 +92,8 @@ impl CohortSplit {
         self.conditions.iter().filter(|condition| condition.is_none()).count() > 1
     }
 
-    /// Brings the agents of each cohort together, in the order of cohorts, and returns how many each has. `tied`: ties are given
-    /// by the positions of agents, so agents must keep them.
+    /// Brings the agents of each cohort together, in the order of cohorts, and returns how many each has. `tied`: the ties of an agent
+    /// depend on its position, so that agents must keep it.
     ///
     /// # Errors
     /// A condition that cannot be read or that no agent meets; an agent without a cohort.
@@ -121,12 +121,12 @@ impl CohortSplit {
         };
         // Those who meet no condition come last, and then between the others.
         let classes: Vec<u32> = (0..table.rows()).map(cohort_of).collect();
-        let before = people.rows().clone();
+        let before = tied.then(|| people.clone());
         let (people, counts) = people.arranged(&classes, rest + 1);
         let left = counts.last().copied().unwrap_or(0);
         for (i, _) in &formulas {
             if counts[*i] == 0 {
-                let message = "no agent meets this condition before those of the cohorts above it";
+                let message = "no agent meets this condition, apart from agents of the cohorts above";
                 return Err(wrong(
                     &path(*i),
                     tree.find(&path(*i)),
@@ -138,11 +138,9 @@ impl CohortSplit {
         }
         let parts = shares.iter().filter(|share| **share > 0.0).count() as u32;
         if parts == 0 && left > 0 {
-            let row = classes.iter().position(|class| *class == rest as u32).unwrap_or_default();
-            let message = format!(
-                "{left} agents meet no condition, for instance the one in {}",
-                table.place(row).trim_end_matches(',')
-            );
+            let lacks = |(class, agents): (&u32, u32)| *class == rest as u32 && agents > 0;
+            let row = classes.iter().zip(people.counts()).position(lacks).unwrap_or_default();
+            let message = format!("{left} agents meet no condition, for instance the one in {}", table.place(row));
             let help = "add a cohort without `where`, which takes the others";
             return Err(wrong("cohorts", tree.get("cohorts"), tree, message, Some(help)));
         }
@@ -154,8 +152,12 @@ impl CohortSplit {
         let of_rest = largest_remainder(&shares, shares.iter().sum(), u64::from(left));
         let sizes: Vec<u32> = (0..rest).map(|i| if shares[i] > 0.0 { of_rest[i] } else { counts[i] }).collect();
         let people = in_order(people, &counts, &sizes, &shares);
-        if tied && *people.rows() != before {
-            let message = "conditions bring the agents of a cohort together, but who is tied to whom is given by the order of agents";
+        let moved = |before: &Population| {
+            before.rows() != people.rows() && (0..people.len()).any(|agent| before.row(agent) != people.row(agent))
+        };
+        if before.is_some_and(|before| moved(&before)) {
+            let message =
+                "conditions bring the agents of a cohort together, but the topology's ties go by the order of agents";
             let help = "sort the rows of the population by cohort, or use a generated topology";
             return Err(wrong("topology", tree.get("topology"), tree, message, Some(help)));
         }
@@ -176,8 +178,8 @@ fn in_order(people: Population, counts: &[u32], sizes: &[u32], shares: &[f64]) -
     people.reordered(&order)
 }
 
-/// Returns the number of agents of each cohort for `agents` in all (`None`: as the cohorts say).
-fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Vec<u32>, TreeError> {
+/// Returns the cohorts of a scenario, of which there must be 1 to 1000.
+fn cohorts_of<'a>(scenario: &'a Scenario, tree: &Node) -> Result<&'a [CohortSource], TreeError> {
     let Some(cohorts) = &scenario.cohorts else {
         return Err(wrong(
             "",
@@ -187,11 +189,22 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
             Some("for instance `cohorts: [{policy: {kind: level-k}}]`"),
         ));
     };
+    if cohorts.is_empty() || cohorts.len() > 1000 {
+        let message = format!("a society must have 1 to 1000 cohorts, not {}", cohorts.len());
+        return Err(wrong("cohorts", tree.get("cohorts"), tree, message, None));
+    }
+    Ok(cohorts)
+}
+
+/// Returns the number of agents of each cohort. `table_rows`: the rows of the population's file.
+fn sizes(
+    scenario: &Scenario,
+    cohorts: &[CohortSource],
+    tree: &Node,
+    table_rows: Option<u32>,
+) -> Result<Vec<u32>, TreeError> {
     let node = tree.get("cohorts");
     let error = |message: String, help: Option<&str>| wrong("cohorts", node, tree, message, help);
-    if cohorts.is_empty() || cohorts.len() > 1000 {
-        return Err(error(format!("a society must have 1 to 1000 cohorts, not {}", cohorts.len()), None));
-    }
     let mut weights = Vec::new();
     for (i, cohort) in cohorts.iter().enumerate() {
         let here = node.and_then(|n| match &n.value {

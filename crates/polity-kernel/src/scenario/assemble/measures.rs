@@ -28,8 +28,8 @@ pub(super) struct Measurable<'a> {
     pub population: &'a Population,
 }
 
-/// The group of each row, and the groups with their names.
-type Grouped = (Arc<[u32]>, Vec<(u32, String)>);
+/// The group of each row, by its place in the list of groups; `u32::MAX` for a row that no agent has.
+type Grouped = (Arc<[u32]>, Vec<String>);
 /// A quantity, and its range if it has one.
 type Found = (Reads, Option<(f64, f64)>);
 
@@ -73,7 +73,7 @@ impl Measurable<'_> {
             let name = format!("{of}.{}[{label}]", kind.name);
             Ok(Measure { host: open()?, reads: reads.clone(), name, every, subset })
         };
-        groups.into_iter().map(measure).collect()
+        (0..).zip(groups).map(measure).collect()
     }
 
     /// Returns what has this name: a column of the world, an act, a column of policies, or an attribute.
@@ -118,13 +118,20 @@ impl Measurable<'_> {
         let Groups { of_row, labels } = self.population.table().groups(by).map_err(|error| error.to_string())?;
         let mut sizes = vec![0u32; labels.len()];
         of_row.iter().zip(self.population.counts()).for_each(|(group, count)| sizes[*group as usize] += count);
-        let groups: Vec<(u32, String)> = (0u32..).zip(labels).filter(|(group, _)| sizes[*group as usize] > 0).collect();
+        let mut places = vec![u32::MAX; labels.len()];
+        let mut groups = Vec::new();
+        for ((label, size), place) in labels.into_iter().zip(sizes).zip(&mut places) {
+            if size > 0 {
+                *place = groups.len() as u32;
+                groups.push(label);
+            }
+        }
         if groups.len() > MOST_GROUPS {
             return Err(format!(
-                "{by} makes {} groups; at most {MOST_GROUPS} are measured: make fewer levels with `population.derive`",
+                "{by} makes {} groups, but at most {MOST_GROUPS} can be measured; make fewer levels with `population.derive`",
                 groups.len()
             ));
         }
-        Ok((of_row.into(), groups))
+        Ok((of_row.into_iter().map(|group| places[group as usize]).collect(), groups))
     }
 }
