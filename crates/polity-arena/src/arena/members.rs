@@ -2,6 +2,7 @@
 
 use super::entrant::folder_name;
 use super::request::Record;
+use super::task::task_name;
 use polity_driver::comparison::comparison_runs;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -37,16 +38,18 @@ pub fn members(disk: &dyn Disk, dir: &Path) -> Result<Vec<Member>, DriveError> {
         let [_, model, task, team, seed] = parts.as_slice() else { continue };
         let Some((method, size)) = team.rsplit_once('@') else { continue };
         let (Ok(members), Ok(seed)) = (size.parse(), seed.parse()) else { continue };
-        let name = |path: &Path| path.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned());
+        if !(record.seed..record.seed.saturating_add(record.repeats.into())).contains(&seed) {
+            continue;
+        }
         let place = (
-            record.tasks.iter().position(|path| folder_name(&name(path)) == *task),
+            record.tasks.iter().position(|path| folder_name(&task_name(path)) == *task),
             record.models.iter().position(|name| folder_name(name) == *model),
             record.methods.iter().position(|named| named.folder == method),
         );
         let (Some(of_task), Some(of_model), Some(of_method)) = place else { continue };
         let member = Member {
             model: record.models[of_model].clone(),
-            task: name(&record.tasks[of_task]),
+            task: task_name(&record.tasks[of_task]),
             method: record.methods[of_method].label.clone(),
             members,
             seed,
