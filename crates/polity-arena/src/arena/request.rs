@@ -4,6 +4,7 @@ use super::entrant::Entrant;
 use super::equal::Allowance;
 use super::task::task_name;
 use polity_driver::comparison::COMPARISON_FILE;
+use polity_driver::run::quoted;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::Node;
@@ -162,15 +163,6 @@ impl ArenaRequest {
 /// An edit as the flag -P writes it.
 fn as_text((path, value): &(String, Node)) -> String {
     format!("{path}={}", value.to_json())
-}
-
-/// Quotes a word for a shell, if it must be quoted.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-=+/,:@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// A method in the record.
