@@ -214,6 +214,7 @@ impl<'a> Arena<'a> {
         let wrong = |what: &str| Err(DriveError::Input(what.into()));
         match (self.wish.asked, self.wish.equal, self.entrants.len(), self.squares().len()) {
             (_, _, _, 0) => wrong("no model or no task is given; for instance --model sim/medium --task FILE"),
+            (_, _, 0, _) => wrong("there is no method to run: none is given, or none can work on the items"),
             (Asked::Compare, Some(Allowance { per_item: None, .. }), ..=1, _) => wrong(
                 "--equal needs at least two methods: a single one has nothing to be equal to. (An amount needs none: \
                  --equal tokens=3000)",
