@@ -303,7 +303,7 @@ pub enum Verb {
     Resume {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// Say how the run goes on for longer than planned: the command for a fork with this number of rounds.
+        /// Print the command that continues a run for longer than planned: a fork with this number of rounds.
         #[arg(long, value_parser = whole::<u32>, allow_negative_numbers = true)]
         rounds: Option<u32>,
         #[command(flatten)]
@@ -433,8 +433,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Say how far the runs in a folder are: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what they
-    /// wait for. Reads only, also while they run.
+    /// Show how far the runs in a folder are: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what they
+    /// wait for. It only reads, so it can be used while they run.
     #[command(visible_alias = "ps")]
     Status {
         /// Folder of a run or a sweep, or one that holds runs, at any depth up to six.

@@ -104,6 +104,8 @@ fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     if sweep {
         found.sweeps.push(folder.to_path_buf());
     }
+    // Its own runs count, however deep it is: runs/ARM/SEED.
+    let depth = if sweep { depth.max(3) } else { depth };
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);

@@ -126,6 +126,15 @@ fn repeats_of_a_method_are_a_comparison_that_goes_on() {
     assert_eq!(exported.lines().count(), 1 + 3 * 8);
     assert!(exported.starts_with("task,model,method,members,seed,item,"), "{exported}");
     refused(&alone(&folder, &["resume", "cut", "--price", "sim/medium=1,1"]), "--price cannot change them");
+    // Another request in the same folder, stopped after the run that both share: the other runs of the first one do not belong to it.
+    let args = ["eval", "--method", "sc@3", "--task", &task, "--model", "sim/medium", "--limit", "8"];
+    let other = ["--seed", "3", "--repeats", "2", "--out", "cut", "--max-calls", "24"];
+    let other = alone(&folder, &[&args[..], &other].concat());
+    assert_eq!(other.status.code(), Some(7), "{}", text(&other.stderr));
+    let calls = text(&alone(&folder, &["calls", "cut", "--json"]).stdout);
+    let runs = calls.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["run"].clone());
+    let runs: std::collections::BTreeSet<String> = runs.map(|run| run.as_str().unwrap().to_owned()).collect();
+    assert_eq!(runs.into_iter().collect::<Vec<_>>(), ["runs/sim_medium/gsm8k-test-200/self-consistency@3/3"]);
 }
 
 #[test]
