@@ -133,8 +133,9 @@ fn repeats_of_a_method_are_a_comparison_that_goes_on() {
     assert_eq!(other.status.code(), Some(7), "{}", text(&other.stderr));
     let calls = text(&alone(&folder, &["calls", "cut", "--json"]).stdout);
     let runs = calls.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["run"].clone());
-    let runs: std::collections::BTreeSet<String> = runs.map(|run| run.as_str().unwrap().to_owned()).collect();
-    assert_eq!(runs.into_iter().collect::<Vec<_>>(), ["runs/sim_medium/gsm8k-test-200/self-consistency@3/3"]);
+    let runs: Vec<String> = runs.map(|run| run.as_str().unwrap().to_owned()).collect();
+    assert!(runs.iter().any(|run| run.ends_with("@3/3")), "{runs:?}");
+    assert!(runs.iter().all(|run| !run.ends_with("@3/1") && !run.ends_with("@3/2")), "{runs:?}");
 }
 
 #[test]
