@@ -82,6 +82,15 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
         scenario["method"],
         serde_json::json!({"kind": "debate", "show_reasons": false, "stop_when_agreed": true})
     );
+    // Teams of the same method and of different sizes keep their names.
+    done(&compare(&["sc@2", "sc@3"], "sizes"));
+    let items = text(&alone(&folder, &["export", "sizes", "--format", "jsonl"]).stdout);
+    let names = items.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        (row["method"].as_str().unwrap().to_owned(), row["members"].as_u64().unwrap())
+    });
+    let names: Vec<(String, u64)> = names.collect();
+    assert_eq!(names, [vec![("sc@2".to_owned(), 2); 3], vec![("sc@3".to_owned(), 3); 3]].concat());
     // Its own parameters win over those of all.
     let args =
         ["compare", "a=debate", "b=debate:show_reasons=true", "--task", &task, "--model", "sim/medium", "--limit", "2"];
