@@ -3,7 +3,7 @@
 use super::args::{Answering, Common, Comparing, Edits, Keys, Spending, Trying};
 use super::engine::continues_with;
 use super::failure::{Exit, Failure, failure};
-use super::flags::{check_model, edits as read_edits};
+use super::flags::{check_model, edits as read_edits, no_model};
 use super::output::{self, note, print_line};
 use super::{progress, story};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -17,7 +17,6 @@ use polity_driver::drive::{Stop, Watch};
 use polity_driver::results::Run;
 use polity_driver::run::{Engine, RunStatus, Summary, new_folder};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::Budget;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
 use serde_json::json;
@@ -38,23 +37,25 @@ pub struct Wished<'a> {
 impl Wished<'_> {
     fn request(
         &self,
+        registry: &Registry,
         asked: Asked,
         methods: Vec<String>,
         tasks: Vec<PathBuf>,
         models: Vec<String>,
     ) -> Result<ArenaRequest, Failure> {
-        let input = |message: &str| Failure::new(Exit::Input, message);
+        let Keys { set, agents, rounds, seed } = self.keys;
+        // First, since a wrong name can be reported without a model or a file.
+        arena::read_methods(asked, &methods, *agents, *rounds, registry)?;
         if models.is_empty() {
-            return Err(input("no model is given; for instance --model sim/medium (`polity list models` lists them)"));
+            return Err(no_model());
         }
         models.iter().try_for_each(|model| check_model(model))?;
         if self.trying.repeats > 1 && self.answering.cache.is_some() {
             // A repeat asks the same words again, and would get the first one's answers.
-            return Err(input(
-                "--repeats with --cache would count the cached answers of one run several times; use only one of the two",
-            ));
+            let message = "--repeats with --cache would count the cached answers of one run several times; use only one of \
+                           the two";
+            return Err(Failure::new(Exit::Input, message));
         }
-        let Keys { set, agents, rounds, seed } = self.keys;
         let mut edits = read_edits(set)?;
         edits.extend(self.answering.flags()?);
         Ok(ArenaRequest {
@@ -171,7 +172,8 @@ pub fn eval(
     stop: Stop,
 ) -> Result<Exit, Failure> {
     let models = edits.model.iter().cloned().collect();
-    let request = wished.request(Asked::Eval, vec![method.to_owned()], vec![task.to_owned()], models)?;
+    let request =
+        wished.request(engine.registry, Asked::Eval, vec![method.to_owned()], vec![task.to_owned()], models)?;
     let name = Entrant::name_in(method);
     let name = engine.registry.method_named(name).unwrap_or(name);
     let out = wished.folder(engine, &format!("eval-{name}"), request.seed)?;
@@ -179,6 +181,21 @@ pub fn eval(
         1 => eval_once(engine, &request, &out, common, stop),
         _ => compared(engine, &request, &out, common, stop),
     }
+}
+
+/// Opens what is asked for, and says what it works on.
+fn opened<'a>(
+    engine: &'a Engine<'a>,
+    request: &'a ArenaRequest,
+    out: &Path,
+    common: &Common,
+    stop: Stop,
+) -> Result<(Arena<'a>, Teller<'a>), Failure> {
+    let arena = Arena::open(engine, request, out)?;
+    arena.tasks().iter().for_each(|task| note(&task.words()));
+    arena.left_out().iter().for_each(|why| note(&format!("left out: {why}")));
+    continues_with(out);
+    Ok((arena, Teller { stop, reports: (!common.no_report).then_some(engine) }))
 }
 
 /// Runs a method on a task once: the folder is a run folder.
@@ -189,10 +206,7 @@ fn eval_once(
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let arena = Arena::open(engine, request, out)?;
-    arena.tasks().iter().for_each(|task| note(&task.words()));
-    continues_with(out);
-    let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
+    let (arena, mut teller) = opened(engine, request, out, common, stop)?;
     let (score, unsolved) = match arena.eval(&mut teller) {
         Ok(found) => found,
         Err(halt) => return halted(halt, out, common),
@@ -222,14 +236,9 @@ pub fn compare(
     stop: Stop,
 ) -> Result<Exit, Failure> {
     let Comparing { tasks, models, equal, pilot, replay } = comparing;
-    let name = tasks.first().and_then(|task| task.file_stem()).map_or("task".into(), |stem| stem.to_string_lossy());
-    let name = match tasks.len() {
-        1 => format!("compare-{name}"),
-        _ => format!("compare-{name}-and-others"),
-    };
-    let request = wished.request(Asked::Compare, methods.to_vec(), tasks, models)?;
+    let request = wished.request(engine.registry, Asked::Compare, methods.to_vec(), tasks, models)?;
     let request = ArenaRequest { equal: equal.0, pilot, replay, ..request };
-    let out = wished.folder(engine, &name, request.seed)?;
+    let out = wished.folder(engine, &request.folder_name(), request.seed)?;
     compared(engine, &request, &out, common, stop)
 }
 
@@ -243,20 +252,14 @@ pub fn resume(
     stop: Stop,
 ) -> Result<Exit, Failure> {
     let mut request = Arena::recorded(engine, dir)?;
-    let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds, .. } = spending.budget();
-    let budget = &mut request.budget;
-    budget.cost_usd = cost_usd.or(budget.cost_usd);
-    budget.tokens = tokens.or(budget.tokens);
-    budget.calls = calls.or(budget.calls);
-    budget.requests = requests.or(budget.requests);
-    budget.tool_calls = tool_calls.or(budget.tool_calls);
-    budget.seconds = seconds.or(budget.seconds);
+    request.budget = request.budget.with(&spending.budget());
     if !answering.price.is_empty() {
         let message = "the prices of a comparison are those of the command that began it; --price cannot change them";
         return Err(Failure::new(Exit::Input, message));
     }
     if request.repeats > 1 && answering.cache.is_some() {
-        let message = "--cache would count the cached answers of one run several times, since each method has several";
+        let message =
+            "--cache would count the cached answers of one run several times, since each method has several runs";
         return Err(Failure::new(Exit::Input, message));
     }
     request.batch = answering.batch.or(request.batch);
@@ -279,11 +282,7 @@ fn compared(
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let arena = Arena::open(engine, request, out)?;
-    arena.tasks().iter().for_each(|task| note(&task.words()));
-    arena.left_out().iter().for_each(|why| note(&format!("left out: {why}")));
-    continues_with(out);
-    let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
+    let (arena, mut teller) = opened(engine, request, out, common, stop)?;
     let comparison = match arena.compare(&mut teller) {
         Ok(found) => found,
         Err(halt) => return halted(halt, out, common),
@@ -295,7 +294,7 @@ fn compared(
     }
     if common.json {
         comparison.methods.iter().for_each(|score| print_line(&output::json(score)));
-        // Of a single method there is nothing else to say.
+        // With a single method, its line says all.
         if request.asked == Asked::Compare {
             print_line(&output::json(&comparison));
         }

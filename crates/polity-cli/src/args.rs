@@ -254,13 +254,7 @@ pub enum Verb {
         #[command(flatten)]
         asked: Asking,
         #[command(flatten)]
-        edits: Edits,
-        #[command(flatten)]
-        spending: Spending,
-        #[command(flatten)]
-        answering: Answering,
-        #[command(flatten)]
-        common: Common,
+        work: Work,
     },
     /// Run a method on the items of a file, and report how many it solves and at what cost. `polity resume`, or the same command with the
     /// same --out, continues an interrupted run.
@@ -278,16 +272,11 @@ pub enum Verb {
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        edits: Edits,
-        #[command(flatten)]
-        spending: Spending,
-        #[command(flatten)]
-        answering: Answering,
-        #[command(flatten)]
-        common: Common,
+        work: Work,
     },
     /// Compare methods on the same items (with --task), with one or several models and tasks: accuracy against cost, with intervals, and
-    /// which differences are real. `polity resume`, or the same command with the same --out, continues an interrupted one. Or compare runs: parameters that differ, metrics side by side, methods as chains of conditional probabilities, the first round with different
+    /// which differences are real. `polity resume`, or the same command with the same --out, continues an interrupted one. Or compare
+    /// runs: parameters that differ, metrics side by side, methods as chains of conditional probabilities, the first round with different
     /// digests.
     Compare {
         /// Methods, as for eval, optionally with a label: single sc@8 plain=debate:show_reasons=false; `all` means all that can work on
@@ -572,13 +561,7 @@ pub enum Verb {
         #[command(flatten)]
         served: Served,
         #[command(flatten)]
-        edits: Edits,
-        #[command(flatten)]
-        spending: Spending,
-        #[command(flatten)]
-        answering: Answering,
-        #[command(flatten)]
-        common: Common,
+        work: Work,
     },
     /// Create a crate with your own world, policy or method, in a new folder here; or an experiment: a guide leads from a question to a
     /// scenario with control arm, seeds and validation, and to a protocol.
@@ -658,8 +641,8 @@ impl Verb {
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
-            | Verb::Ask { common, .. }
-            | Verb::Eval { common, .. }
+            | Verb::Ask { work: Work { common, .. }, .. }
+            | Verb::Eval { work: Work { common, .. }, .. }
             | Verb::Compare { common, .. }
             | Verb::Estimate { common, .. }
             | Verb::Sweep { common, .. }
@@ -668,7 +651,7 @@ impl Verb {
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. }
             | Verb::Diagnose(Diagnosing { common, .. })
-            | Verb::Serve { common, .. } => common.json,
+            | Verb::Serve { work: Work { common, .. }, .. } => common.json,
             Verb::Import(Import::Recorded { json, .. }) => *json,
             Verb::Systems(systems) => match systems {
                 Systems::List { json, .. } | Systems::Show { json, .. } => *json,

@@ -3,13 +3,13 @@
 use super::args::{Answering, Asking, Common, Edits, Keys, Listening};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure, Source, failure};
-use super::flags::{check_model, edits as read_edits};
+use super::flags::{all_edits, check_model, edits as read_edits, no_model};
 use super::output::{self, note, print_line};
 use super::{answer, lost, progress, story};
 use polity_arena::arena::{Entrant, Spent};
 use polity_arena::team::{TeamRequest, answer_of, scenario_of, with_question};
 use polity_driver::results;
-use polity_driver::run::{Engine, Prepared, RunStatus, Summary, new_folder, other_models, seed_of};
+use polity_driver::run::{Engine, Prepared, RunStatus, Summary, new_folder, seed_of};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, Value};
@@ -34,16 +34,18 @@ pub(crate) fn ask(
     common: &Common,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    let text = question(asked)?;
-    let (prepared, source) = match is_scenario(&asked.method) {
-        true => of_file(asked, edits, &text, answering, registry)?,
-        false => (of_method(asked, edits, &text, answering, registry)?, None),
+    // First, since a wrong name can be reported before a question is typed.
+    let entrant = match is_scenario(&asked.method) {
+        true => None,
+        false => Some(Entrant::read(&asked.method, edits.keys.agents, edits.keys.rounds, registry)?),
     };
+    let text = question(asked)?;
+    let (prepared, source) = match &entrant {
+        None => of_file(asked, edits, &text, answering, registry)?,
+        Some(entrant) => (of_method(entrant, edits, &text, answering, registry)?, None),
+    };
+    let name = if entrant.is_some() { &asked.method } else { &prepared.name };
     with_engine(common, answering, registry, |engine, stop| {
-        let name = match is_scenario(&asked.method) {
-            true => prepared.name.clone(),
-            false => asked.method.clone(),
-        };
         let out = match &asked.out {
             Some(out) => out.clone(),
             None => new_folder(engine.disk.as_ref(), &format!("ask-{name}"), seed_of(&prepared.tree))?,
@@ -113,23 +115,19 @@ fn is_scenario(method: &str) -> bool {
 
 /// Returns the run of a method with a team of equal members.
 fn of_method(
-    asked: &Asking,
+    entrant: &Entrant,
     edits: &Edits,
     text: &str,
     answering: &Answering,
     registry: &Registry,
 ) -> Result<Prepared, Failure> {
-    let Edits { keys: Keys { agents, rounds, seed, set }, model } = edits;
-    let entrant = Entrant::read(&asked.method, *agents, *rounds, registry)?;
+    let Edits { keys: Keys { seed, set, .. }, model } = edits;
     let mut edits = read_edits(set)?;
     let has_models = edits.iter().any(|(path, _)| path == "team" || path == "model");
     let model = match model {
         Some(model) => model.clone(),
         None if has_models => String::new(),
-        None => {
-            let message = "no model is given; for instance --model sim/medium (`polity list models` lists them)";
-            return Err(Failure::new(Exit::Input, message));
-        }
+        None => return Err(no_model()),
     };
     if !model.is_empty() {
         check_model(&model)?;
@@ -137,7 +135,7 @@ fn of_method(
     edits.extend(answering.flags()?);
     edits.extend(entrant.set.iter().cloned());
     let wish = TeamRequest { model, seed: seed.unwrap_or(1), edits, budget: Budget::default() };
-    let mut tree = scenario_of(&entrant, &wish)?;
+    let mut tree = scenario_of(entrant, &wish)?;
     if wish.model.is_empty() {
         tree.take("model");
     }
@@ -163,23 +161,16 @@ fn of_file(
     };
     let (kind, _) = method.split_kind("method").map_err(|error| blame(error.into()))?;
     lengthen(&mut tree, &kind.name, registry)?;
-    let mut all = read_edits(&edits.keys.set)?;
-    for (path, node) in edits.flags().into_iter().chain(answering.flags()?) {
-        if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
-            check_model(model)?;
-            all.extend(other_models(&tree, &node));
-        }
-        all.push((path, node));
-    }
+    let all = all_edits(&tree, &edits.keys.set, edits.flags().into_iter().chain(answering.flags()?))?;
     let reach = Reach::of(path.parent().unwrap_or(Path::new(".")), &[]);
     let prepared = with_question(tree, text, reach, all).map_err(blame)?;
     Ok((prepared, Some(source)))
 }
 
-/// Lets answers be as long as the task asks for, unless the scenario says how they are to be.
+/// Lets answers be as long as the task asks for, unless the scenario says how long they are to be.
 fn lengthen(tree: &mut Node, method: &str, registry: &Registry) -> Result<(), Failure> {
     let has = registry.facts(method).is_some_and(|facts| facts.prompts.iter().any(|p| p.name == LENGTH_PROMPT));
-    let is_set = tree.get("method").and_then(|method| method.get("prompts")).is_some();
+    let is_set = tree.get("method").and_then(|method| method.get("prompts")?.get(LENGTH_PROMPT)).is_some();
     if has && !is_set {
         if let Some(Node { value: Value::Text(kind), .. }) = tree.get("method") {
             let whole = Node::from_json(&json!({ "kind": kind }));

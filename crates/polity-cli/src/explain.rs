@@ -14,8 +14,8 @@ use polity_kernel::tree::nearest;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// All that is told about a leaf.
-#[derive(Debug, Serialize)]
+/// All that the command says about a leaf.
+#[derive(Debug, Default, Serialize)]
 struct Page<'a> {
     name: &'a str,
     /// `world`, `policy`, `method`, `metric`, `topology` or `toolkit`.
@@ -118,15 +118,10 @@ fn pages<'a>(name: &str, lab: &Lab<'a>, registry: &'a Registry) -> Vec<Page<'a>>
             summary: card.summary,
             about: first_paragraph(card.files.readme),
             parameters: key_tables(registry, kind, card.name),
-            interface: None,
-            quantities: Vec::new(),
-            facts: None,
-            policies: Vec::new(),
-            worlds: Vec::new(),
-            metrics: Vec::new(),
             prompts: card.files.prompts.iter().map(|(name, _)| *name).collect(),
             sources: sources(card),
             example: card.files.scenario,
+            ..Page::default()
         };
         match kind {
             "world" => of_world(&mut page, lab),
@@ -142,17 +137,8 @@ fn pages<'a>(name: &str, lab: &Lab<'a>, registry: &'a Registry) -> Vec<Page<'a>>
         name: kind,
         kind: "topology",
         summary: "Who can hear whom",
-        about: String::new(),
         parameters: key_tables(registry, "topology", kind),
-        interface: None,
-        quantities: Vec::new(),
-        facts: None,
-        policies: Vec::new(),
-        worlds: Vec::new(),
-        metrics: Vec::new(),
-        prompts: Vec::new(),
-        sources: Vec::new(),
-        example: "",
+        ..Page::default()
     }));
     pages
 }

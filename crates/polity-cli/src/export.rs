@@ -47,10 +47,30 @@ impl Page {
         self.data.first().map_or(0, |(_, column)| column.rows())
     }
 
-    /// A column's cell in a row; `None` if this run has no such column. A column of the table comes before what tells the run apart.
-    fn cell(&self, column: &str, row: usize) -> Option<serde_json::Value> {
-        let own = self.data.iter().find(|(name, _)| name == column).map(|(_, data)| cell(data, row));
-        own.or_else(|| self.about.iter().find(|(name, _)| *name == column).map(|(_, value)| value.clone()))
+    /// The cells of some columns; `None` where this run has no such column. A column of the table comes before what tells the run apart.
+    fn cells(&self, columns: &[&str]) -> Vec<Option<Cells<'_>>> {
+        let of = |column: &&str| {
+            let own = self.data.iter().find(|(name, _)| name == column).map(|(_, data)| Cells::Own(data));
+            own.or_else(|| self.about.iter().find(|(name, _)| name == column).map(|(_, value)| Cells::About(value)))
+        };
+        columns.iter().map(of).collect()
+    }
+}
+
+/// The cells of a column of a page.
+enum Cells<'a> {
+    /// A column of the table.
+    Own(&'a ColumnData),
+    /// What tells the run apart, the same in every row.
+    About(&'a serde_json::Value),
+}
+
+impl Cells<'_> {
+    fn at(&self, row: usize) -> serde_json::Value {
+        match self {
+            Cells::Own(data) => cell(data, row),
+            Cells::About(value) => (*value).clone(),
+        }
     }
 }
 
@@ -239,8 +259,10 @@ fn write_csv(pages: &[Page], raw: bool, out: impl Write) -> io::Result<u64> {
     let columns = columns(pages);
     out.write_record(columns.iter().map(|name| field((*name).into())))?;
     for page in pages {
+        let cells = page.cells(&columns);
         for row in 0..page.rows() {
-            out.write_record(columns.iter().map(|name| field(page.cell(name, row).unwrap_or_default())))?;
+            let values = cells.iter().map(|cells| cells.as_ref().map(|cells| cells.at(row)).unwrap_or_default());
+            out.write_record(values.map(&mut field))?;
         }
     }
     out.flush()?;
@@ -250,9 +272,11 @@ fn write_csv(pages: &[Page], raw: bool, out: impl Write) -> io::Result<u64> {
 fn write_jsonl(pages: &[Page], mut out: impl Write) -> io::Result<()> {
     let columns = columns(pages);
     for page in pages {
+        let cells = page.cells(&columns);
         for row in 0..page.rows() {
-            let cells = columns.iter().filter_map(|name| Some(((*name).to_owned(), page.cell(name, row)?)));
-            let object: serde_json::Map<String, serde_json::Value> = cells.collect();
+            let own = columns.iter().zip(&cells);
+            let own = own.filter_map(|(name, cells)| Some(((*name).to_owned(), cells.as_ref()?.at(row))));
+            let object: serde_json::Map<String, serde_json::Value> = own.collect();
             writeln!(out, "{}", output::json(&object))?;
         }
     }

@@ -2,10 +2,12 @@
 
 use super::engine::plain_engine;
 use polity_driver::run::{Engine, Extent, Prepared, prepare};
-use polity_kernel::interface::Interface;
+use polity_kernel::interface::{Interface, WorldColumn};
 use polity_kernel::registry::{LeafInfo, Registry};
-use polity_kernel::tree::{Key, Node, Value};
+use polity_kernel::tree::{Key, Node, Origin, Value};
 use polity_store::files::{Reach, yaml};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What an example keeps when other leaves are tried in it.
@@ -15,18 +17,20 @@ const KEPT: [&str; 5] = ["rounds", "agents", "population", "topology", "activati
 pub(super) struct Lab<'a> {
     registry: &'a Registry,
     engine: Engine<'a>,
+    /// The societies that were looked for, by world and policy: every question about a pair needs its society.
+    societies: RefCell<BTreeMap<(String, String), Option<Node>>>,
 }
 
-/// What a world shows and measures, without anything of the policies.
+/// What a world shows and measures, and beside it what a policy adds.
 pub(super) struct Shown {
     /// Observations, actions, quantities, measures and tables.
     pub interface: Interface,
     /// The quantities that the policy adds.
-    pub of_policy: Vec<polity_kernel::interface::WorldColumn>,
+    pub of_policy: Vec<WorldColumn>,
 }
 
 fn map(entries: Vec<(&str, Node)>) -> Node {
-    let key = |name: &str| Key { name: name.into(), origin: polity_kernel::tree::Origin::Built };
+    let key = |name: &str| Key { name: name.into(), origin: Origin::Built };
     Node::built(Value::Map(entries.into_iter().map(|(name, node)| (key(name), node)).collect()))
 }
 
@@ -36,7 +40,7 @@ fn text(words: &str) -> Node {
 
 impl<'a> Lab<'a> {
     pub(super) fn new(registry: &'a Registry) -> Self {
-        Lab { registry, engine: Engine { asks: false, ..plain_engine(registry) } }
+        Lab { registry, engine: Engine { asks: false, ..plain_engine(registry) }, societies: RefCell::default() }
     }
 
     /// The example of a leaf as a tree.
@@ -49,7 +53,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Societies of a world without cohorts: its example, and the world alone with its defaults.
-    fn societies(&self, world: &str) -> Vec<Node> {
+    fn without_cohorts(&self, world: &str) -> Vec<Node> {
         let number = |n| Node::built(Value::Int(n));
         let complete = || ("topology", map(vec![("kind", text("complete"))]));
         let alone = map(vec![("rounds", number(3)), ("agents", number(12)), complete(), ("world", text(world))]);
@@ -95,8 +99,18 @@ impl<'a> Lab<'a> {
 
     /// A valid society of a world with a policy, if there is one.
     fn society(&self, world: &str, policy: &str) -> Option<Node> {
+        let pair = (world.to_owned(), policy.to_owned());
+        let known = self.societies.borrow().get(&pair).cloned();
+        known.unwrap_or_else(|| {
+            let society = self.find_society(world, policy);
+            self.societies.borrow_mut().insert(pair, society.clone());
+            society
+        })
+    }
+
+    fn find_society(&self, world: &str, policy: &str) -> Option<Node> {
         let (forms, around) = self.forms(policy);
-        for society in self.societies(world) {
+        for society in self.without_cohorts(world) {
             for form in &forms {
                 let cohorts = Node::built(Value::List(vec![map(vec![("policy", form.clone())])]));
                 let with = |around: &[(&str, Node)]| {

@@ -164,6 +164,24 @@ pub(crate) fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
         .collect()
 }
 
+/// Returns all edits of a scenario: those of `-P`, then those of flags. A model is checked, and takes the place of all models of the
+/// scenario.
+pub(crate) fn all_edits(
+    tree: &Node,
+    set: &[String],
+    flags: impl IntoIterator<Item = (String, Node)>,
+) -> Result<Vec<(String, Node)>, Failure> {
+    let mut all = edits(set)?;
+    for (path, node) in flags {
+        if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
+            check_model(model)?;
+            all.extend(other_models(tree, &node));
+        }
+        all.push((path, node));
+    }
+    Ok(all)
+}
+
 pub(crate) fn load(
     file: &Path,
     access: &FileAccess,
@@ -186,18 +204,16 @@ pub(crate) fn load(
         (read, _) => read?,
     };
     let source = Source { name: file.display().to_string(), text };
-    let mut all = edits(set)?;
-    for (path, node) in flags {
-        if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
-            check_model(model)?;
-            all.extend(other_models(&tree, &of_all(model)));
-        }
-        all.push((path, node));
-    }
+    let all = all_edits(&tree, set, flags)?;
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let reach = Reach::of(file.parent().unwrap_or(Path::new(".")), &access.allowed);
     let prepared = prepare(tree, &source.name, reach, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
+}
+
+/// The error of a command that needs a model and was given none.
+pub(crate) fn no_model() -> Failure {
+    Failure::new(Exit::Input, "no model is given; for instance --model sim/medium (`polity list models` lists them)")
 }
 
 /// Refuses a model without its provider, and names the one that was probably meant.

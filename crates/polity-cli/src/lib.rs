@@ -47,7 +47,7 @@ mod verify;
 mod view;
 
 pub use args::Args;
-use args::{Answering, Common, Listening, Spending, Verb};
+use args::{Answering, Common, Listening, Spending, Verb, Work};
 use clap::Parser;
 use engine::{continues_with, with_engine};
 pub use failure::{Exit, Failure, exit_of};
@@ -235,10 +235,10 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             let scenario = load(&file, &access, &edits.keys.set, flags, registry)?;
             sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
-        Verb::Ask { asked, edits, spending, answering, common } => {
+        Verb::Ask { asked, work: Work { edits, spending, answering, common } } => {
             ask::ask(&asked, &edits, spending.budget(), &answering, &common, registry)
         }
-        Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
+        Verb::Eval { method, task, trying, out, work: Work { edits, spending, answering, common } } => {
             let wished = arena::Wished { keys: &edits.keys, trying, spending, answering: &answering, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::eval(engine, &method, &task, &edits, &wished, &common, stop)
@@ -312,11 +312,11 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run, figures, tables } => report(&run, figures.as_deref(), tables.as_deref(), registry),
         Verb::View { run, serving } => view::view(&run, &serving, registry.clone()),
-        Verb::Serve { folder: Some(folder), serving, edits, answering, .. } => {
+        Verb::Serve { folder: Some(folder), serving, work: Work { edits, answering, .. }, .. } => {
             serve::no_flags_of_teams(&edits, &answering)?;
             view::serve(&folder, &serving, registry.clone())
         }
-        Verb::Serve { method, serving, served, edits, spending, answering, common, .. } => {
+        Verb::Serve { method, serving, served, work: Work { edits, spending, answering, common }, .. } => {
             let (method, edits, answering) = (method.as_deref().unwrap_or_default(), &edits, &answering);
             let wished = serve::Wished { method, served: &served, edits, spending, answering, common: &common };
             serve::serve(&wished, &serving, registry)
@@ -369,16 +369,22 @@ fn no_flags_of_sweeps(run: &Path, limits: &args::SweepLimits) -> Result<(), Fail
 /// Says which command continues a run beyond its planned end. The journal records the planned number of rounds, so the run keeps it; a fork
 /// has the same digest as a run that was planned with more rounds.
 fn longer(run: &Path, rounds: u32) -> Failure {
-    let of_sweep = is_sweep(&RealDisk, run);
-    let recorded = (!of_sweep).then(|| results::of_run(&RealDisk, run));
     let at = run.display();
-    let message = match recorded {
-        None => format!(
-            "{at} is a sweep, which keeps the number of rounds that it was planned with; \
-             `polity sweep FILE --rounds {rounds}` makes one of {rounds} rounds"
-        ),
-        Some(Err(error)) => return failure(&error, None),
-        Some(Ok(recorded)) => {
+    let group = match () {
+        () if is_sweep(&RealDisk, run) => Some(("sweep", "sweep FILE")),
+        () if is_comparison(&RealDisk, run) => Some(("comparison", "compare ...")),
+        () => None,
+    };
+    if let Some((what, verb)) = group {
+        let message = format!(
+            "{at} is a {what}, which keeps the number of rounds that it was planned with; `polity {verb} --rounds {rounds}` \
+             makes one of {rounds} rounds"
+        );
+        return Failure::new(Exit::Input, message);
+    }
+    let message = match results::of_run(&RealDisk, run) {
+        Err(error) => return failure(&error, None),
+        Ok(recorded) => {
             let complete = recorded.rounds;
             let planned = recorded.manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
             let ended_early = recorded.ended.as_ref().and_then(|outcome| outcome.reason.clone());

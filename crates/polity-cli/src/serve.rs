@@ -3,7 +3,7 @@
 use super::args::{Answering, Common, Edits, Keys, Served, Serving, Spending};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure};
-use super::flags::{check_model, edits as read_edits};
+use super::flags::{check_model, edits as read_edits, no_model};
 use super::output::{self, note, print_line};
 use polity_arena::arena::Entrant;
 use polity_arena::team::{self, Query, Reply, TeamRequest};
@@ -39,10 +39,7 @@ pub(crate) struct Wished<'a> {
 impl Wished<'_> {
     fn request(&self) -> Result<TeamRequest, Failure> {
         let Edits { keys: Keys { seed, set, .. }, model } = self.edits;
-        let model = model.clone().ok_or_else(|| {
-            let message = "no model is given; for instance --model sim/medium (`polity list models` lists them)";
-            Failure::new(Exit::Input, message)
-        })?;
+        let model = model.clone().ok_or_else(no_model)?;
         check_model(&model)?;
         let mut edits = read_edits(set)?;
         edits.extend(self.answering.flags()?);

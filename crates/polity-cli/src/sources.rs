@@ -52,7 +52,7 @@ fn sentence(entry: &str) -> String {
     let more: Vec<String> = venue.into_iter().chain(field(entry, "note")).collect();
     let more = if more.is_empty() { String::new() } else { format!(". {}", more.join(", ")) };
     let who = format!("{people}{year}");
-    let who = if who.is_empty() { who } else { format!("{who}. ") };
+    let who = if who.is_empty() { who } else { format!("{}. ", who.trim_start()) };
     format!("{who}{title}{more}")
 }
 
@@ -104,6 +104,7 @@ mod tests {
             entries(bib),
             ["Du et al. (2024). Improving LLMs, a study. ICML, arXiv:1", "Lee et al. (1999). Two", "Three"]
         );
+        assert_eq!(entries("@misc{d,\n  title = {Four},\n  year = {2000},\n}\n"), ["(2000). Four"]);
         assert!(entries("").is_empty());
         assert_eq!(in_prose("A, \"B\", in `c`"), "A, “B”, in c");
     }

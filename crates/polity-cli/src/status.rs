@@ -11,6 +11,7 @@ use polity_kernel::registry::Registry;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
 use polity_store::printable::on_one_line;
+use polity_view::is_run;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,11 @@ use std::time::{Duration, Instant};
 
 /// How deep runs are looked for below the folder.
 const DEPTH: usize = 6;
-/// How long active runs have to say how far they are. One in a long round says nothing in time; its journal does.
+/// How long to wait until active runs say how far they are. A run in a long round does not answer in time, so its journal is read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A run as the output shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Row {
     run: String,
     name: String,
@@ -95,7 +96,7 @@ pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
 
 /// Collects the runs and sweeps at and below a folder, by name. Links may lead elsewhere, so they are not followed.
 fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
-    if folder.join("manifest.json").is_file() && folder.join("journal").is_dir() {
+    if is_run(folder) {
         found.runs.push((folder.to_path_buf(), within));
         return;
     }
@@ -103,6 +104,8 @@ fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     if sweep {
         found.sweeps.push(folder.to_path_buf());
     }
+    // Its own runs count, however deep it is: runs/ARM/SEED.
+    let depth = if sweep { depth.max(3) } else { depth };
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
@@ -161,14 +164,8 @@ fn row(folder: &Path, active: bool, status: Option<Status>, disk: &Arc<dyn Disk>
         state: if active { "running" } else { "done" },
         rounds: run.rounds,
         planned,
-        items: None,
-        agents: 0,
-        acts_per_s: None,
-        eta_s: None,
-        answers: 0,
-        cost_usd: None,
         simulated: manifest.simulated,
-        why: None,
+        ..Row::default()
     };
     match status {
         Some(status) => from_itself(&mut row, &status, manifest.is_priced()),
@@ -210,16 +207,8 @@ fn damaged(folder: &Path, error: &DriveError) -> Row {
         run: folder.display().to_string(),
         name: folder.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),
         state: "damaged",
-        rounds: 0,
-        planned: 0,
-        items: None,
-        agents: 0,
-        acts_per_s: None,
-        eta_s: None,
-        answers: 0,
-        cost_usd: None,
-        simulated: false,
         why: Some(error.to_string()),
+        ..Row::default()
     }
 }
 

@@ -1,5 +1,4 @@
-//! The folder of a comparison, as far as the driver knows it: the file that marks it, and its runs. What a comparison is, the crate of the
-//! arena knows.
+//! The folder of a comparison, as far as the driver knows it: the file that marks it, and its runs. `polity-arena` knows the rest.
 
 use polity_store::DriveError;
 use polity_store::disk::{Disk, EntryKind};
@@ -7,7 +6,7 @@ use polity_store::listing::Listing;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The file that identifies the folder of a comparison: what it was asked for.
+/// The file that marks the folder of a comparison, and records what was asked for.
 pub const COMPARISON_FILE: &str = "comparison.json";
 /// The folder of its runs.
 pub const RUNS: &str = "runs";

@@ -131,6 +131,7 @@ impl Drop for Viewer {
 }
 
 /// Whether a folder holds a run.
-pub(crate) fn is_run(folder: &Path) -> bool {
+#[must_use]
+pub fn is_run(folder: &Path) -> bool {
     folder.join("manifest.json").is_file() && folder.join("journal").is_dir()
 }

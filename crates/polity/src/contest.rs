@@ -114,7 +114,7 @@ impl Contest {
         self
     }
 
-    /// Sets its folder (default: `runs/compare-TASK-SEED`). An unfinished comparison in it is continued.
+    /// Sets its folder (default: `runs/compare-TASK-SEED`, with several tasks `runs/compare-TASK-and-others-SEED`). An unfinished comparison in it is continued.
     pub fn out(mut self, folder: impl Into<PathBuf>) -> Contest {
         self.out = Some(folder.into());
         self
@@ -149,11 +149,9 @@ impl Contest {
     /// its budget is used up.
     pub fn run(self) -> Result<Comparison> {
         let engine = self.environment.engine(Budget::default(), self.stop.clone(), Notes::default());
-        let name = self.request.tasks.first().and_then(|task| task.file_stem());
-        let name = name.map_or("task".into(), |stem| stem.to_string_lossy().into_owned());
         let out = match &self.out {
             Some(out) => out.clone(),
-            None => new_folder(engine.disk.as_ref(), &format!("compare-{name}"), self.request.seed)?,
+            None => new_folder(engine.disk.as_ref(), &self.request.folder_name(), self.request.seed)?,
         };
         let compared = Arena::open(&engine, &self.request, &out)?.compare(&mut Unobserved);
         let comparison = compared.map_err(|halt| match halt {

@@ -572,6 +572,7 @@ fn wrong_requests_are_told_what_to_do() {
     let cases: Vec<(Vec<&str>, &str)> = vec![
         (eval(&["--method", "debat"]), "did you mean `debate`"),
         (eval(&["--method", "sc@0"]), "1 to 10,000"),
+        (eval(&["--method", "all"]), "there is no method `all`"),
         (eval(&["--method", "sc", "--limit", "201"]), "has only 200 items"),
         (eval(&["--method", "sc", "--limit", "0"]), "at least one item"),
         (vec!["eval", "--method", "sc", "--task", "no.jsonl", "--model", "sim/medium"], "no.jsonl"),

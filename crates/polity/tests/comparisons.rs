@@ -82,6 +82,15 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
         scenario["method"],
         serde_json::json!({"kind": "debate", "show_reasons": false, "stop_when_agreed": true})
     );
+    // Teams of the same method and of different sizes keep their names.
+    done(&compare(&["sc@2", "sc@3"], "sizes"));
+    let items = text(&alone(&folder, &["export", "sizes", "--format", "jsonl"]).stdout);
+    let names = items.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        (row["method"].as_str().unwrap().to_owned(), row["members"].as_u64().unwrap())
+    });
+    let names: Vec<(String, u64)> = names.collect();
+    assert_eq!(names, [vec![("sc@2".to_owned(), 2); 3], vec![("sc@3".to_owned(), 3); 3]].concat());
     // Its own parameters win over those of all.
     let args =
         ["compare", "a=debate", "b=debate:show_reasons=true", "--task", &task, "--model", "sim/medium", "--limit", "2"];
@@ -126,6 +135,16 @@ fn repeats_of_a_method_are_a_comparison_that_goes_on() {
     assert_eq!(exported.lines().count(), 1 + 3 * 8);
     assert!(exported.starts_with("task,model,method,members,seed,item,"), "{exported}");
     refused(&alone(&folder, &["resume", "cut", "--price", "sim/medium=1,1"]), "--price cannot change them");
+    // Another request in the same folder, stopped after the run that both share: the other runs of the first one do not belong to it.
+    let args = ["eval", "--method", "sc@3", "--task", &task, "--model", "sim/medium", "--limit", "8"];
+    let other = ["--seed", "3", "--repeats", "2", "--out", "cut", "--max-calls", "24"];
+    let other = alone(&folder, &[&args[..], &other].concat());
+    assert_eq!(other.status.code(), Some(7), "{}", text(&other.stderr));
+    let calls = text(&alone(&folder, &["calls", "cut", "--json"]).stdout);
+    let runs = calls.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["run"].clone());
+    let runs: Vec<String> = runs.map(|run| run.as_str().unwrap().to_owned()).collect();
+    assert!(runs.iter().any(|run| run.ends_with("@3/3")), "{runs:?}");
+    assert!(runs.iter().all(|run| !run.ends_with("@3/1") && !run.ends_with("@3/2")), "{runs:?}");
 }
 
 #[test]

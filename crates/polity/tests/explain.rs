@@ -1,4 +1,4 @@
-//! `polity explain`: every leaf has a page, and what it says fits is what `polity validate` takes.
+//! `polity explain`: leaves of every kind have a page, and what it says fits is what `polity validate` takes.
 
 use serde_json::Value;
 use std::fs;
@@ -69,10 +69,10 @@ fn other_leaves_say_what_they_are() {
 }
 
 #[test]
-fn every_leaf_has_a_page() {
+fn leaves_of_every_kind_have_a_page() {
     let registry = polity::registry();
     for (kind, leaves) in registry.leaves() {
-        // A leaf of each kind runs the program; all are read from the same lists.
+        // Two of each kind: each takes a process.
         for leaf in leaves.into_iter().take(2) {
             let found = pages(leaf.name);
             assert!(found.iter().any(|page| page["name"] == leaf.name && page["summary"] == leaf.summary), "{kind}");

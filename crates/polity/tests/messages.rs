@@ -121,7 +121,7 @@ fn wrong_scenarios_are_answered_with_what_to_write() {
 #[test]
 fn wrong_flags_are_answered_with_what_to_write() {
     type Asked = (&'static [&'static str], &'static [&'static str]);
-    let wrong: [Asked; 34] = [
+    let wrong: [Asked; 36] = [
         (&["run", "none.yaml"], &["there is no file `none.yaml`"]),
         (&["run", "full"], &["`full` is a folder", "polity validate full"]),
         (&["run", "good.yaml", "-P", "cohorts.citizen.policy.epsilon=3"], &["did you mean `citizens`?"]),
@@ -150,6 +150,8 @@ fn wrong_flags_are_answered_with_what_to_write() {
         (&["run", "minds.yaml"], &["no key: set OPENAI_API_KEY"]),
         (&["run", "good.yaml", "--sed", "3"], &["similar argument exists: '--seed'"]),
         (&["run", "good.yaml", "extra"], &["unexpected argument 'extra'"]),
+        (&["compare", "debat", "--task", "x"], &["did you mean `debate`?"]),
+        (&["eval", "--method", "debate@0", "--task", "x"], &["1 to 10,000", "sc@8"]),
         (&["calls", "full", "--round", "-1"], &["a whole number, 0 or more"]),
         (&["export", "full", "--limit", "-1"], &["a whole number, 0 or more"]),
         (&["view", "full", "--port", "99999"], &["a port is a whole number, 0 to 65535"]),

@@ -1,5 +1,6 @@
 //! The results of a comparison.
 
+use super::tables::names;
 use super::{Duel, Overall, Pilot, Score, Sheet};
 use polity_driver::run::RunStatus;
 use serde::Serialize;
@@ -94,8 +95,9 @@ impl Comparison {
         let unlike = |score: &Score| {
             let part = score.of_allowance.filter(|part| !(1.0 - UNLIKE..=1.0 + UNLIKE).contains(part))?;
             Some(format!(
-                "{} used {:.0} % of the allowance: its budget is not equal to that of the others",
-                self.name_of(score),
+                "{}{} used {:.0} % of the allowance: its budget is not equal to that of the others",
+                score.method,
+                self.place(&score.task, Some(&score.model)),
                 100.0 * part
             ))
         };
@@ -111,17 +113,16 @@ impl Comparison {
         warnings
     }
 
-    /// Returns the name of a method, with its model and its task where the comparison has several.
-    #[must_use]
-    pub fn name_of(&self, score: &Score) -> String {
-        let mut name = score.method.clone();
-        if self.models.len() > 1 {
-            name.push_str(&format!(" with {}", score.model));
-        }
+    /// Returns a task and a model for a sentence, ` on TASK with MODEL`: each only if the comparison has several.
+    pub(super) fn place(&self, task: &str, model: Option<&str>) -> String {
+        let mut place = String::new();
         if self.tasks.len() > 1 {
-            name.push_str(&format!(" on {}", score.task));
+            place.push_str(&format!(" on {task}"));
         }
-        name
+        if let Some(model) = model.filter(|_| self.models.len() > 1) {
+            place.push_str(&format!(" with {model}"));
+        }
+        place
     }
 
     /// Returns the names of the tasks, for a sentence.
@@ -133,19 +134,18 @@ impl Comparison {
     /// Returns the methods' labels, each once, in order.
     #[must_use]
     pub fn labels(&self) -> Vec<&str> {
-        let mut labels: Vec<&str> = Vec::new();
-        for score in &self.methods {
-            if !labels.contains(&score.method.as_str()) {
-                labels.push(&score.method);
-            }
-        }
-        labels
+        names(&self.methods, |score| &score.method)
+    }
+
+    /// Whether the pairs are of models, not of methods.
+    pub(super) fn pairs_models(&self) -> bool {
+        self.compared.iter().any(|duel| duel.model.is_none())
     }
 
     /// Returns what the pairs consist of, for headings and sentences: methods, or models.
     #[must_use]
     pub fn sides(&self) -> &'static str {
-        if self.compared.iter().any(|duel| duel.model.is_none()) { "models" } else { "methods" }
+        if self.pairs_models() { "models" } else { "methods" }
     }
 }
 

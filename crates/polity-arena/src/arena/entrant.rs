@@ -103,6 +103,12 @@ impl Entrant {
         head.rsplit('=').next().unwrap_or_default()
     }
 
+    /// Returns the size of the team in a word as [`Entrant::read`] reads it, if the word has one.
+    pub(super) fn size_in(word: &str) -> Option<u32> {
+        let head = word.split(':').next().unwrap_or_default();
+        head.rsplit_once('@')?.1.parse().ok()
+    }
+
     /// Returns the name of the folder of its runs, which differs between teams.
     #[must_use]
     pub fn slug(&self) -> String {
@@ -192,9 +198,10 @@ mod tests {
     use super::{Entrant, folder_name, is_label, parts};
 
     #[test]
-    fn a_word_has_the_name_of_a_method() {
+    fn a_word_has_the_name_of_a_method_and_the_size_of_its_team() {
         for word in ["debate", "debate@3", "plain=debate", "plain=debate@3:show_reasons=false,x=a@b:c"] {
             assert_eq!(Entrant::name_in(word), "debate", "{word}");
+            assert_eq!(Entrant::size_in(word), word.contains("debate@3").then_some(3), "{word}");
         }
     }
 

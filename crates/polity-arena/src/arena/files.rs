@@ -3,7 +3,7 @@
 use super::comparison::joined;
 use super::tables::OVERALL;
 use super::{COORDINATION, Comparison, Duel, Grid, Score, TaskOf, inspect, tables};
-use crate::report::{DataTable, Figure, Point, Report, Section, render, short, svg_file};
+use crate::report::{DataTable, Figure, Point, Report, Section, render, short, svg_file, tex};
 use polity_driver::comparison::COMPARISON_FILE;
 use polity_kernel::registry::Registry;
 use polity_stats::RESAMPLES;
@@ -224,18 +224,6 @@ fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// Escapes text for LaTeX.
-fn tex(text: &str) -> String {
-    let of = |c: char| match c {
-        '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
-        '~' => "\\textasciitilde{}".into(),
-        '^' => "\\textasciicircum{}".into(),
-        '\\' => "\\textbackslash{}".into(),
-        c => c.to_string(),
-    };
-    text.chars().map(of).collect()
-}
-
 /// The tables for a paper: the methods, their means over the tasks, and the differences.
 fn latex(comparison: &Comparison) -> String {
     let mut out = "% needs \\usepackage{booktabs}\n".to_owned();
@@ -356,7 +344,7 @@ fn fitted(grid: Grid) -> Grid {
     Grid { columns: fit(&grid.columns, "95 % interval"), rows: grid.rows.iter().map(|row| fit(row, "")).collect() }
 }
 
-/// Whether dollars were paid; those of simulated models are made up.
+/// Whether dollars are shown: those of simulated models are made up, and some models cost nothing.
 fn has_dollars(comparison: &Comparison) -> bool {
     !comparison.simulated && comparison.methods.iter().any(|score| score.spent.cost_usd.is_some_and(|usd| usd > 0.0))
 }
@@ -374,16 +362,7 @@ fn finding(comparison: &Comparison) -> Vec<String> {
     if found.is_empty() {
         found.extend(comparison.tasks.iter().map(|task| best(comparison, task)));
     }
-    let place = |duel: &Duel| {
-        let mut place = String::new();
-        if comparison.tasks.len() > 1 {
-            place.push_str(&format!(" on {}", duel.task));
-        }
-        if let Some(model) = duel.model.as_ref().filter(|_| comparison.models.len() > 1) {
-            place.push_str(&format!(" with {model}"));
-        }
-        place
-    };
+    let place = |duel: &Duel| comparison.place(&duel.task, duel.model.as_deref());
     let real: Vec<String> = comparison
         .compared
         .iter()
@@ -405,13 +384,11 @@ fn finding(comparison: &Comparison) -> Vec<String> {
 fn best(comparison: &Comparison, task: &TaskOf) -> String {
     let several = comparison.tasks.len() > 1;
     let place = if several { format!("On {}, ", task.task) } else { String::new() };
-    let mut ranked: Vec<(&Score, f64)> = comparison
-        .methods
-        .iter()
+    let ranked: Vec<(&Score, f64)> = tables::ranked(&comparison.methods)
+        .into_iter()
         .filter(|score| score.task == task.task)
         .filter_map(|score| Some((score, score.accuracy?)))
         .collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     let Some((best, accuracy)) = ranked.first() else {
         return if several {
             format!("{place}no answer could be scored.")
@@ -566,7 +543,7 @@ pub fn report_of(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Grid, fitted, tex};
+    use super::{Grid, fitted};
 
     #[test]
     fn a_verdict_stands_beside_its_interval() {
@@ -578,10 +555,5 @@ mod tests {
         let fitted = fitted(grid);
         assert_eq!(fitted.columns.join("|"), "pair|difference|95 % interval|verdict|p");
         assert_eq!(fitted.rows[0].join("|"), "a - b|+0.1|−0.1 to +0.3|not told apart|0.00052");
-    }
-
-    #[test]
-    fn latex_reads_signs_as_they_are() {
-        assert_eq!(tex("95 % of a_b^2 & {c}\\"), "95 \\% of a\\_b\\textasciicircum{}2 \\& \\{c\\}\\textbackslash{}");
     }
 }

@@ -1,7 +1,8 @@
 //! The runs in the folder of a comparison, with what tells them apart.
 
-use super::entrant::folder_name;
+use super::entrant::{Entrant, folder_name};
 use super::request::Record;
+use super::task::task_name;
 use polity_driver::comparison::comparison_runs;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -36,17 +37,23 @@ pub fn members(disk: &dyn Disk, dir: &Path) -> Result<Vec<Member>, DriveError> {
         let parts: Vec<&str> = run.split('/').collect();
         let [_, model, task, team, seed] = parts.as_slice() else { continue };
         let Some((method, size)) = team.rsplit_once('@') else { continue };
-        let (Ok(members), Ok(seed)) = (size.parse(), seed.parse()) else { continue };
-        let name = |path: &Path| path.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned());
+        let (Ok(members), Ok(seed)) = (size.parse::<u32>(), seed.parse::<u64>()) else { continue };
+        if !(record.seed..record.seed.saturating_add(record.repeats.into())).contains(&seed) {
+            continue;
+        }
+        // Methods that differ only in the size of the team share the first part of their folders' names.
+        let of_size = |size: Option<u32>| {
+            record.methods.iter().position(|named| named.folder == method && Entrant::size_in(&named.word) == size)
+        };
         let place = (
-            record.tasks.iter().position(|path| folder_name(&name(path)) == *task),
+            record.tasks.iter().position(|path| folder_name(&task_name(path)) == *task),
             record.models.iter().position(|name| folder_name(name) == *model),
-            record.methods.iter().position(|named| named.folder == method),
+            of_size(Some(members)).or_else(|| of_size(None)),
         );
         let (Some(of_task), Some(of_model), Some(of_method)) = place else { continue };
         let member = Member {
             model: record.models[of_model].clone(),
-            task: name(&record.tasks[of_task]),
+            task: task_name(&record.tasks[of_task]),
             method: record.methods[of_method].label.clone(),
             members,
             seed,

@@ -23,12 +23,12 @@ pub use equal::{Allowance, Pilot, Trial, Unit};
 pub use files::{report_of, write};
 pub use members::{Member, members};
 pub use polity_driver::comparison::is_comparison;
-pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT};
+pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT, read_methods};
 pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
 pub(crate) use task::scenario_on;
-pub use task::{Task, scenario_fault};
+pub use task::{Task, scenario_fault, task_name};
 
 use entrant::folder_name;
 use polity_driver::comparison::RUNS;
@@ -115,7 +115,7 @@ pub struct Arena<'a> {
     paid: Totals,
 }
 
-/// A task and a model, and where their runs are: one square of the table.
+/// A task and a model: one square of the table.
 #[derive(Clone, Copy)]
 struct Square<'a> {
     task: &'a Task,
@@ -134,6 +134,8 @@ impl<'a> Arena<'a> {
     }
 
     fn open_to(work: Work, engine: &'a Engine<'a>, wish: &'a ArenaRequest, out: &Path) -> Result<Self, DriveError> {
+        // First, since a wrong name can be reported without any file.
+        let entrants = read_methods(wish.asked, &wish.methods, wish.members, wish.rounds, engine.registry)?;
         let tasks = wish.tasks.iter().map(|task| Task::read(&wish.path_of(task))).collect::<Result<Vec<_>, _>>()?;
         let mut arena = Arena {
             engine,
@@ -148,21 +150,20 @@ impl<'a> Arena<'a> {
         };
         differ(wish.models.iter().map(|model| (model.clone(), folder_name(model))), "--model")?;
         differ(arena.tasks.iter().map(|task| (task.path().display().to_string(), task.folder())), "--task")?;
-        match wish.methods.as_slice() {
-            [word] if word == ALL => arena.take_all()?,
-            words => {
-                let read = |word: &String| Entrant::read(word, wish.members, wish.rounds, engine.registry);
-                arena.entrants = words.iter().map(read).collect::<Result<_, _>>()?;
+        match entrants {
+            None => arena.take_all()?,
+            Some(entrants) => {
+                arena.entrants = entrants;
                 arena.check()?;
             }
         }
         Ok(arena)
     }
 
-    /// Opens the comparison in a folder again, to go on with it.
+    /// Returns the request that a comparison's folder records.
     ///
     /// # Errors
-    /// [`DriveError::Folder`] for a folder without one.
+    /// [`DriveError::Folder`] for a record that cannot be read, [`DriveError::Disk`] for a folder without one.
     pub fn recorded(engine: &Engine<'_>, dir: &Path) -> Result<ArenaRequest, DriveError> {
         Record::read(engine.disk.as_ref(), dir)?.request(dir)
     }
@@ -213,6 +214,7 @@ impl<'a> Arena<'a> {
         let wrong = |what: &str| Err(DriveError::Input(what.into()));
         match (self.wish.asked, self.wish.equal, self.entrants.len(), self.squares().len()) {
             (_, _, _, 0) => wrong("no model or no task is given; for instance --model sim/medium --task FILE"),
+            (_, _, 0, _) => wrong("there is no method to run: none is given, or none can work on the items"),
             (Asked::Compare, Some(Allowance { per_item: None, .. }), ..=1, _) => wrong(
                 "--equal needs at least two methods: a single one has nothing to be equal to. (An amount needs none: \
                  --equal tokens=3000)",
@@ -285,7 +287,7 @@ impl<'a> Arena<'a> {
     /// Compares the runs of a comparison that has ended. Nothing is run or asked.
     ///
     /// # Errors
-    /// [`DriveError::Input`] if a run has not ended.
+    /// [`DriveError::Folder`] if a run has not ended.
     pub fn read(engine: &'a Engine<'a>, wish: &'a ArenaRequest, dir: &Path) -> Result<Comparison, DriveError> {
         Arena::open_to(Work::Read, engine, wish, dir)?.fold(&mut Unobserved).map_err(|halt| match halt {
             Halt::Failed(error) => error,
@@ -507,7 +509,7 @@ impl<'a> Arena<'a> {
             }),
         };
         let summary = summary.map_err(|error| named(entrant, error))?;
-        self.pay(&summary.totals);
+        self.paid.add(&summary.totals);
         if summary.status != RunStatus::Done {
             return Err(Halt::Stopped(Box::new(summary)));
         }
@@ -520,16 +522,6 @@ impl<'a> Arena<'a> {
         let quantities = self.engine.registry.facts(entrant.method).map_or(&[][..], |facts| facts.quantities);
         let priced = |model: &str| self.engine.knows_price(&manifest, model);
         Ok((Sheet::read(&tables, &summary.digest, &manifest, quantities, &priced)?, summary))
-    }
-
-    fn pay(&mut self, totals: &Totals) {
-        let paid = &mut self.paid;
-        paid.calls += totals.calls;
-        paid.requests += totals.requests;
-        paid.tools += totals.tools;
-        paid.tokens_in += totals.tokens_in;
-        paid.tokens_out += totals.tokens_out;
-        paid.cost_usd += totals.cost_usd;
     }
 
     /// Returns the remaining budget of the next run: the requested one, less the use of all earlier runs in this folder.

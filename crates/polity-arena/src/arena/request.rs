@@ -2,7 +2,10 @@
 
 use super::entrant::Entrant;
 use super::equal::Allowance;
+use super::task::task_name;
 use polity_driver::comparison::COMPARISON_FILE;
+use polity_driver::run::quoted;
+use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
@@ -17,23 +20,42 @@ pub const LEAST_PILOT: u32 = 5;
 /// Format version of the record.
 const FORMAT: u32 = 1;
 
-/// In place of the methods: all that can work on the items.
+/// In place of the methods of a comparison: all that can work on the items.
 pub const ALL: &str = "all";
 
-/// What is asked for: how many methods there are at least.
+/// The command that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
-    /// One method, for itself.
+    /// `polity eval`: one method alone.
     Eval,
-    /// Several methods or models.
+    /// `polity compare`: several methods, models or tasks.
     Compare,
+}
+
+/// Reads the methods of a request; `None` if all are asked for ([`ALL`]).
+///
+/// # Errors
+/// Those of [`Entrant::read`].
+pub fn read_methods(
+    asked: Asked,
+    words: &[String],
+    members: Option<u32>,
+    rounds: Option<u32>,
+    registry: &Registry,
+) -> Result<Option<Vec<Entrant>>, DriveError> {
+    match (asked, words) {
+        (Asked::Compare, [word]) if word == ALL => Ok(None),
+        _ => {
+            words.iter().map(|word| Entrant::read(word, members, rounds, registry)).collect::<Result<_, _>>().map(Some)
+        }
+    }
 }
 
 /// A comparison as it is asked for.
 #[derive(Clone, Debug)]
 pub struct ArenaRequest {
-    /// Whether methods are compared.
+    /// The command that asks.
     pub asked: Asked,
     /// The methods, as they are named ([`Entrant::read`]), or [`ALL`].
     pub methods: Vec<String>,
@@ -124,6 +146,14 @@ impl ArenaRequest {
         }
     }
 
+    /// Returns the name of a comparison's folder: `compare-TASK`, or `compare-TASK-and-others`.
+    #[must_use]
+    pub fn folder_name(&self) -> String {
+        let first = self.tasks.first().map_or("task".into(), |task| task_name(task));
+        let others = if self.tasks.len() > 1 { "-and-others" } else { "" };
+        format!("compare-{first}{others}")
+    }
+
     /// Returns the path of a task.
     pub(super) fn path_of(&self, task: &Path) -> PathBuf {
         self.from.join(task)
@@ -133,15 +163,6 @@ impl ArenaRequest {
 /// An edit as the flag -P writes it.
 fn as_text((path, value): &(String, Node)) -> String {
     format!("{path}={}", value.to_json())
-}
-
-/// Quotes a word for a shell, if it must be quoted.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-=+/,:@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// A method in the record.
@@ -171,8 +192,8 @@ pub(super) struct Record {
     from: PathBuf,
     pub models: Vec<String>,
     limit: Option<u32>,
-    seed: u64,
-    repeats: u32,
+    pub seed: u64,
+    pub repeats: u32,
     /// As the flag writes it.
     equal: Option<String>,
     pilot: Option<u32>,
@@ -278,7 +299,7 @@ impl Record {
     }
 }
 
-/// The way from one folder to another, `..` for each step up. Links are not followed. An absolute path if there is no such way.
+/// The path from one folder to another, with `..` for each step up; an absolute one if they have nothing in common. Links are not followed.
 fn from_there(there: &Path, here: &Path) -> PathBuf {
     let whole = |path: &Path| {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -306,14 +327,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_leads_from_one_folder_to_another() {
-        for (there, here, way) in [
+    fn a_path_leads_from_one_folder_to_another() {
+        for (there, here, path) in [
             ("/a/b/c", "/a", "../.."),
             ("/a/b", "/a/b", ""),
             ("/a/b", "/a/c/d", "../c/d"),
             ("/a/./b/../c", "/a/c/d", "d"),
         ] {
-            assert_eq!(from_there(Path::new(there), Path::new(here)), Path::new(way), "{there} {here}");
+            assert_eq!(from_there(Path::new(there), Path::new(here)), Path::new(path), "{there} {here}");
         }
     }
 

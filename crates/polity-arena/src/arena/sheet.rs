@@ -130,12 +130,10 @@ impl Sheet {
         let columns = ["item", "question", "answer", "extracted", "gold", "correct", "note", "rounds"];
         let columns: Vec<&str> = columns.into_iter().chain(quantities.iter().map(|quantity| quantity.name)).collect();
         let items = Columns::read(tables, "items", &columns)?;
+        let values = |quantity: &'static Quantity| Some((quantity.name, items.find(quantity.name)?.numbers()));
+        let values: Vec<_> = quantities.iter().filter_map(values).collect();
         let measured = |i: usize| {
-            let value = |quantity: &'static Quantity| {
-                let values = items.find(quantity.name)?.numbers();
-                Some((quantity.name, values.get(i).copied().flatten()?))
-            };
-            quantities.iter().filter_map(value).collect()
+            values.iter().filter_map(|(name, values)| Some((*name, values.get(i).copied().flatten()?))).collect()
         };
         let correct = match items.find("correct") {
             Some(ColumnData::Bool(values)) => values.clone(),

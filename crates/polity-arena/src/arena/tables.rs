@@ -45,7 +45,7 @@ pub fn dollars(usd: Option<f64>) -> String {
     usd.map_or(UNKNOWN.into(), |usd| format!("{usd:.4}"))
 }
 
-/// Places in the table of methods: task by task, the most accurate first; of equally accurate ones, that with fewer tokens.
+/// Sorts methods for the table: task by task, the most accurate first; of equally accurate ones, that with fewer tokens.
 pub(super) fn ranked(scores: &[Score]) -> Vec<&Score> {
     let order = names(scores, |score| &score.task);
     let task = |score: &Score| order.iter().position(|task| *task == score.task);
@@ -58,8 +58,8 @@ pub(super) fn ranked(scores: &[Score]) -> Vec<&Score> {
     ranked
 }
 
-/// Different names in order of their first place.
-fn names<'a, T>(rows: &'a [T], of: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
+/// Returns the different names among rows, in the order in which they first occur.
+pub(super) fn names<'a, T>(rows: &'a [T], of: impl Fn(&'a T) -> &'a str) -> Vec<&'a str> {
     let mut names = Vec::new();
     for row in rows {
         if !names.contains(&of(row)) {
@@ -153,8 +153,8 @@ pub fn methods(scores: &[Score]) -> Grid {
 pub fn duels(comparison: &Comparison) -> Grid {
     let mut grid =
         Grid::new(["pair", "difference", "low", "high", "only first", "only second", "p", "p (Holm)", "verdict"]);
-    let of_models = comparison.compared.iter().any(|duel| duel.model.is_none());
-    let places = Places { task: comparison.tasks.len() > 1, model: comparison.models.len() > 1 && !of_models };
+    let has_models = comparison.models.len() > 1 && !comparison.pairs_models();
+    let places = Places { task: comparison.tasks.len() > 1, model: has_models };
     places.columns(&mut grid);
     for duel in &comparison.compared {
         let mut row = vec![
@@ -244,13 +244,7 @@ fn amount(per_item: f64) -> String {
 #[must_use]
 pub fn allowances(comparison: &Comparison) -> Vec<String> {
     let of = |pilot: &Pilot| {
-        let mut place = String::new();
-        if comparison.tasks.len() > 1 {
-            place.push_str(&format!(" on {}", pilot.task));
-        }
-        if comparison.models.len() > 1 {
-            place.push_str(&format!(" with {}", pilot.model));
-        }
+        let place = comparison.place(&pilot.task, Some(&pilot.model));
         let (unit, allowance, items) = (pilot.unit.word(), pilot.allowance, pilot.items);
         match &pilot.set_by {
             Some(method) => format!(

@@ -16,6 +16,12 @@ use std::path::{Path, PathBuf};
 /// Columns of plain items that are used under their own names.
 const PLAIN: [&str; 2] = ["answer", "difficulty"];
 
+/// Returns a task's name for people: the file's, without its extension.
+#[must_use]
+pub fn task_name(file: &Path) -> String {
+    file.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
 /// A file of items.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -55,10 +61,10 @@ impl Task {
         &self.path
     }
 
-    /// Its name for people: the file's, without its extension.
+    /// Its name for people ([`task_name`]).
     #[must_use]
     pub fn name(&self) -> String {
-        self.path.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned())
+        task_name(&self.path)
     }
 
     /// The name of the folder of its runs.

@@ -275,7 +275,7 @@ fn markdown(table: &DataTable, caption: &str) -> String {
 }
 
 /// Escapes text for LaTeX; signs that are not in every font become commands.
-fn tex(text: &str) -> String {
+pub(crate) fn tex(text: &str) -> String {
     let of = |c: char| match c {
         '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
         '~' => "\\textasciitilde{}".into(),
@@ -320,6 +320,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::page::{Agents, Bar, Chart, Mark, Panel, Place, Section, Series};
     use super::*;
+
+    #[test]
+    fn latex_reads_signs_as_they_are() {
+        assert_eq!(tex("95 % of a_b^2 & {c}\\"), "95 \\% of a\\_b\\textasciicircum{}2 \\& \\{c\\}\\textbackslash{}");
+    }
 
     fn report(simulated: bool) -> Report {
         let series = |name: &str| Series {

@@ -90,6 +90,19 @@ pub struct Edits {
     pub model: Option<String>,
 }
 
+/// Flags of commands that put a method to work: its scenario, its limits, its models, and those of all runs.
+#[derive(Debug, ClapArgs)]
+pub struct Work {
+    #[command(flatten)]
+    pub edits: Edits,
+    #[command(flatten)]
+    pub spending: Spending,
+    #[command(flatten)]
+    pub answering: Answering,
+    #[command(flatten)]
+    pub common: Common,
+}
+
 /// Changes of keys of a scenario.
 #[derive(Debug, ClapArgs)]
 pub struct Keys {

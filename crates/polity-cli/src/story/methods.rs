@@ -205,6 +205,11 @@ pub fn of_each(scenario: &Value, asked: &[String], simulated: bool, agents: f64,
     out
 }
 
+/// The leaf that a part of the scenario names.
+fn named<'a>(leaves: &[&'a LeafInfo], node: &Value) -> Option<&'a LeafInfo> {
+    leaves.iter().copied().find(|leaf| leaf.name == kind(node))
+}
+
 /// A paragraph that cites the sources of the leaves in use; empty if none names any.
 pub fn sources_of(scenario: &Value, registry: &Registry) -> String {
     let mut cited: Vec<String> = Vec::new();
@@ -217,15 +222,13 @@ pub fn sources_of(scenario: &Value, registry: &Registry) -> String {
             cited.push(entry);
         }
     };
-    let find = |cards: Vec<&'_ LeafInfo>, node: &Value| cards.iter().position(|card| card.name == kind(node));
-    let worlds = registry.worlds();
-    cite(scenario.get("world").and_then(|world| find(worlds.clone(), world)).map(|at| worlds[at]));
-    let (policies, methods) = (registry.policies(), registry.methods());
+    let (worlds, policies, methods) = (registry.worlds(), registry.policies(), registry.methods());
+    cite(scenario.get("world").and_then(|world| named(&worlds, world)));
     for policy in list(scenario, "cohorts").filter_map(|cohort| cohort.get("policy")) {
-        cite(find(policies.clone(), policy).map(|at| policies[at]));
-        cite(policy.get("method").and_then(|method| find(methods.clone(), method)).map(|at| methods[at]));
+        cite(named(&policies, policy));
+        cite(policy.get("method").and_then(|method| named(&methods, method)));
     }
-    cite(scenario.get("method").and_then(|method| find(methods.clone(), method)).map(|at| methods[at]));
+    cite(scenario.get("method").and_then(|method| named(&methods, method)));
     match cited.is_empty() {
         true => String::new(),
         false => format!("\n\nSources. {}.", cited.join(". ")),

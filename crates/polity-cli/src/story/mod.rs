@@ -9,9 +9,8 @@ mod parent;
 mod pictures;
 
 use super::failure::Failure;
-use super::output::note;
+use super::output::{self, note};
 use super::{asked, evidence, save_report};
-use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::report::{DataTable, Report, Section, automatic_edges};
 use polity_driver::chain::Record;
 use polity_driver::control::Recorded;
@@ -40,9 +39,7 @@ pub(super) fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
 pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool) -> Result<(), Failure> {
     let Run { folder, manifest, tables, orders, .. } = run;
     if !lines.is_empty() {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["", "first", "last"]);
+        let mut table = output::table(["", "first", "last"].map(str::to_owned).to_vec());
         let short = lines.iter().filter(|(name, _)| !name.contains(".histogram.")).take(24);
         for (name, points) in short {
             if let (Some(first), Some(last)) = (points.first(), points.last()) {

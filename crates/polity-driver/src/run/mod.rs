@@ -34,7 +34,7 @@ pub use judge::{Judged, Verdict};
 pub use listed::register as register_toolkits;
 pub use manifest::{Build, Manifest, Origin};
 pub(crate) use prepare::within;
-pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare, prepare_with_file};
+pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare, prepare_with_file, quoted};
 pub use start::{fork_folder, other_models, seed_of};
 pub use summary::{RunStatus, Summary};
 pub(crate) use whole::Whole;

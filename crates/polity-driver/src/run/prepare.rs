@@ -44,14 +44,18 @@ pub(crate) struct InputFile {
 /// A key that a flag sets: `--rounds 5` is `rounds=5`.
 pub type SetKey = (String, Node);
 
+/// Quotes a word for a shell, if it must be quoted.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-=+/,:@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Edits as command-line words.
 pub(crate) fn words(edits: &[SetKey]) -> Vec<String> {
-    let word = |(path, value): &SetKey| {
-        let word = format!("{path}={}", value.to_json());
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-=+/,:".contains(c);
-        if word.chars().all(plain) { format!("-P {word}") } else { format!("-P '{}'", word.replace('\'', "'\\''")) }
-    };
-    edits.iter().map(word).collect()
+    edits.iter().map(|(path, value)| format!("-P {}", quoted(&format!("{path}={}", value.to_json())))).collect()
 }
 
 /// Set flags as command-line words.
