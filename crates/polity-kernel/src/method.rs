@@ -20,7 +20,7 @@ pub use prompts::Prompt;
 pub(crate) use prompts::{PROMPTS, Prompts, schema_of};
 pub use score::Score;
 pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, TeamSetup, all_act, members, roles_exist, tools_exist};
-pub use team::{Team, TeamSource, second_of_role};
+pub use team::{Team, TeamSource};
 pub(crate) use tools::ENVIRONMENT;
 pub use tools::ToolMark;
 
@@ -330,9 +330,16 @@ pub trait Method: Send + Sync + Sized + 'static {
     }
 
     /// Returns why a member of the team can never act with these parameters; `None` if it can. A scenario that lists such a member is
-    /// refused. Absent members are not asked about. By default members without a role act, and the first member of each role.
+    /// refused. Absent members are not asked about. By default members without a role act, and the first member of each role that is used.
     fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        team::second_of_role(Self::NAME, team, member)
+        let role = team.get(member)?.role.as_deref()?;
+        let unused = self.unused_role().filter(|(unused, _)| *unused == role);
+        unused.map(|(_, why)| why.to_owned()).or_else(|| team::second_of_role(Self::NAME, team, member))
+    }
+
+    /// Returns a role that is not used with these parameters, and why: "`validate: false` asks no validator". By default all are.
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        None
     }
 
     /// Does what is done once a run, before the first item, e.g. writing roles for a data set. Every item can read what it keeps

@@ -115,6 +115,59 @@ fn surveys_are_read_as_they_are() {
 }
 
 #[test]
+fn what_depends_on_a_missing_value_is_missing_and_a_condition_must_be_known() {
+    let folder = scratch("attributes-unknown");
+    write_survey(&folder);
+    let population = json!({
+        "file": "survey.csv", "missing": {"trust": "drop"}, "na_values": ["none"],
+        "derive": {
+            "generation": "'young' if age < 40 else 'old'", "retired": "age >= 65", "party2": "party",
+            "known": "'unknown' if missing(party) else party",
+        },
+    });
+    let with = |condition: &str| {
+        scenario(
+            population.clone(),
+            json!([{"where": condition, "policy": deffuant(json!(1))}, {"policy": deffuant(json!(2))}]),
+        )
+    };
+    let (found, _) = tables_of(&with("age < 40 or missing(age)"), &folder, 1);
+    let age = numbers(&found, "agents", "age");
+    let expected: Vec<[&str; 2]> = age
+        .iter()
+        .map(|age| match age {
+            None => ["NA", "NA"],
+            Some(age) => [["old", "young"][usize::from(*age < 40.0)], ["false", "true"][usize::from(*age >= 65.0)]],
+        })
+        .collect();
+    let (generation, retired) = (words(&found, "agents", "generation"), words(&found, "agents", "retired"));
+    let got: Vec<[&str; 2]> = generation.iter().zip(&retired).map(|(a, b)| [a.as_str(), b.as_str()]).collect();
+    assert_eq!(got, expected);
+    assert!(age.contains(&None));
+    let (party, party2, known) =
+        (words(&found, "agents", "party"), words(&found, "agents", "party2"), words(&found, "agents", "known"));
+    assert_eq!(party, party2);
+    assert!(party.iter().zip(&known).all(|(party, known)| known == if party == "NA" { "unknown" } else { party }));
+    assert!(party.iter().any(|party| party == "NA"));
+    // Agents whose age is missing come first, with the young.
+    let first = age.iter().take_while(|age| age.is_none_or(|age| age < 40.0)).count();
+    assert!(age[first..].iter().all(|age| age.is_some_and(|age| age >= 40.0)));
+    let file = folder.join("unknown.json");
+    for (condition, parts) in [
+        ("age < 40", ["unknown whether 6 agents meet this", "(age = missing)"]),
+        ("party != 'green'", ["unknown whether", "(party = NA)"]),
+    ] {
+        fs::write(&file, with(condition).to_string()).unwrap();
+        let said = polity(&["run", arg(&file), "--out", arg(&folder.join("run"))]);
+        let plain = said.notes.replace("\n  │ ", " ");
+        for part in ["cohorts[0].where", "missing(age)"].into_iter().chain(parts) {
+            assert!(plain.contains(part), "`{part}` is not in\n{}", said.notes);
+        }
+        assert_eq!(said.code, Some(2), "{}", said.notes);
+    }
+}
+
+#[test]
 fn combinations_of_columns_have_shares_of_their_own() {
     let folder = scratch("attributes-joint");
     write_survey(&folder);

@@ -16,7 +16,8 @@
 //!
 //! A text stands in single or double quotes. A name with other characters than letters, digits, `_` and `.` stands in backquotes.
 //! A formula has a kind: number, truth or text. Both sides of `if … else …` are evaluated, so a formula takes the same draws in
-//! every case.
+//! every case. A comparison with a missing value (NaN) is missing, and so is what depends on it: `false and` a missing truth is false,
+//! `true or` one is true, as in R and SQL.
 //!
 //! ```
 //! use polity_base::formula::{Formula, Kind, Name, Names};
@@ -49,6 +50,8 @@ use crate::rng::Draws;
 use parser::Parser;
 use std::fmt;
 
+/// The position of a text that stands for a missing value.
+const MISSING: u32 = u32::MAX;
 /// Maximum number of values that are kept at once while a formula is evaluated.
 const DEEPEST: usize = 32;
 
@@ -94,6 +97,10 @@ pub trait Names {
     fn may_draw(&self) -> bool {
         false
     }
+    /// Returns whether a text stands for a missing value.
+    fn is_missing(&self, _text: &str) -> bool {
+        false
+    }
 }
 
 /// A function of numbers.
@@ -117,7 +124,7 @@ enum Function {
 enum Op {
     Constant(f64),
     Load(u32),
-    /// A text, whose position in its own list becomes one in the formula's list.
+    /// A text, whose position in its own list becomes one in the formula's list, or [`MISSING`].
     LoadText(u32, Box<[u32]>),
     Negate,
     Add,
@@ -137,7 +144,7 @@ enum Op {
     AtLeast,
     /// Whether the value is one of these.
     In(Box<[f64]>),
-    /// Whether the value is known and none of these.
+    /// Whether the value is none of these.
     NotIn(Box<[f64]>),
     /// Chooses the first of three if the second is true, else the third.
     Choose,
@@ -220,8 +227,8 @@ impl Formula {
         self.draws
     }
 
-    /// Returns its value: a number, 1 or 0 for a truth, or the position of a text. It is not finite if an operation has no finite
-    /// result, such as a division by 0. `read` gives the value of a name; draws need `draws`.
+    /// Returns its value: a number, 1 or 0 for a truth, or the position of a text. It is NaN if it depends on a missing value, and not
+    /// finite if an operation has no finite result, such as a division by 0. `read` gives the value of a name; draws need `draws`.
     #[must_use]
     pub fn value<F: Fn(u32) -> f64 + ?Sized>(&self, read: &F, mut draws: Option<&mut Draws>) -> f64 {
         let mut stack = Stack { values: [0.0; DEEPEST], len: 0 };
@@ -230,7 +237,7 @@ impl Formula {
                 Op::Constant(value) => stack.push(*value),
                 Op::Load(name) => stack.push(read(*name)),
                 Op::LoadText(name, texts) => {
-                    let text = texts.get(read(*name) as usize);
+                    let text = texts.get(read(*name) as usize).filter(|text| **text != MISSING);
                     stack.push(text.map_or(f64::NAN, |text| f64::from(*text)));
                 }
                 Op::Negate => stack.unary(|a| -a),
@@ -240,23 +247,26 @@ impl Formula {
                 Op::Divide => stack.binary(|a, b| a / b),
                 Op::Remainder => stack.binary(remainder),
                 Op::Power => stack.binary(libm::pow),
-                Op::Not => stack.unary(|a| truth(a == 0.0)),
-                Op::And => stack.binary(|a, b| truth(a != 0.0 && b != 0.0)),
-                Op::Or => stack.binary(|a, b| truth(a != 0.0 || b != 0.0)),
-                Op::Equal => stack.binary(|a, b| truth(a == b)),
-                // A missing value is neither equal nor unequal to anything.
-                Op::Unequal => stack.binary(|a, b| truth(a != b && !a.is_nan() && !b.is_nan())),
-                Op::Less => stack.binary(|a, b| truth(a < b)),
-                Op::AtMost => stack.binary(|a, b| truth(a <= b)),
-                Op::Greater => stack.binary(|a, b| truth(a > b)),
-                Op::AtLeast => stack.binary(|a, b| truth(a >= b)),
-                Op::In(list) => stack.unary(|a| truth(list.contains(&a))),
-                Op::NotIn(list) => stack.unary(|a| truth(!a.is_nan() && !list.contains(&a))),
+                Op::Not => stack.unary(|a| truth_of(a.is_nan(), a == 0.0)),
+                Op::And => stack.binary(|a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
+                Op::Or => stack.binary(|a, b| if a == 1.0 || b == 1.0 { 1.0 } else { a + b }),
+                Op::Equal => stack.compare(|a, b| a == b),
+                Op::Unequal => stack.compare(|a, b| a != b),
+                Op::Less => stack.compare(|a, b| a < b),
+                Op::AtMost => stack.compare(|a, b| a <= b),
+                Op::Greater => stack.compare(|a, b| a > b),
+                Op::AtLeast => stack.compare(|a, b| a >= b),
+                Op::In(list) => stack.unary(|a| truth_of(a.is_nan(), list.contains(&a))),
+                Op::NotIn(list) => stack.unary(|a| truth_of(a.is_nan(), !list.contains(&a))),
                 Op::Choose => {
                     let (otherwise, condition) = (stack.pop(), stack.pop());
-                    stack.unary(|value| if condition != 0.0 { value } else { otherwise });
+                    stack.unary(|value| match condition {
+                        condition if condition.is_nan() => f64::NAN,
+                        0.0 => otherwise,
+                        _ => value,
+                    });
                 }
-                Op::Missing => stack.unary(|a| truth(a.is_nan())),
+                Op::Missing => stack.unary(|a| truth_of(false, a.is_nan())),
                 Op::Min => stack.binary(least),
                 Op::Max => stack.binary(most),
                 Op::Clamp => {
@@ -274,14 +284,14 @@ impl Formula {
                 }
                 Op::Chance => {
                     let unit = draws.as_deref_mut().map_or(f64::NAN, Draws::unit);
-                    stack.unary(|p| truth(unit < p));
+                    stack.unary(|p| truth_of(p.is_nan(), unit < p));
                 }
             }
         }
         stack.pop()
     }
 
-    /// Returns whether a truth holds.
+    /// Returns whether a truth holds. A missing one does not.
     #[must_use]
     pub fn holds<F: Fn(u32) -> f64 + ?Sized>(&self, read: &F, draws: Option<&mut Draws>) -> bool {
         self.value(read, draws) == 1.0
@@ -336,10 +346,18 @@ impl Stack {
         let right = self.pop();
         self.unary(|left| of(left, right));
     }
+
+    /// Compares two values. A comparison with a missing one is missing.
+    #[inline]
+    fn compare(&mut self, of: impl FnOnce(f64, f64) -> bool) {
+        self.binary(|a, b| truth_of(a.is_nan() || b.is_nan(), of(a, b)));
+    }
 }
 
-fn truth(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
+/// A truth as a number: NaN if it is missing.
+#[inline]
+fn truth_of(missing: bool, holds: bool) -> f64 {
+    if missing { f64::NAN } else { f64::from(u8::from(holds)) }
 }
 
 /// Returns the smaller of two numbers, or NaN if one is missing.

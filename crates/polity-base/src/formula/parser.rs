@@ -1,6 +1,6 @@
 //! Reads formulas, by recursive descent.
 
-use super::{DEEPEST, Formula, Function, Kind, Name, Names, Op, Wrong};
+use super::{DEEPEST, Formula, Function, Kind, MISSING, Name, Names, Op, Wrong};
 use crate::expression::{number_end, wrong};
 use crate::tree::nearest;
 
@@ -406,8 +406,10 @@ impl<'a> Parser<'a> {
                 Ok(Part::new(Kind::Truth, at))
             }
             Some(Name::Text(number, texts)) => {
-                let own: Vec<u32> = texts.iter().map(|text| self.intern(text)).collect();
+                let code = |text: &String| if self.names.is_missing(text) { MISSING } else { self.intern(text) };
+                let mut own: Vec<u32> = texts.iter().map(code).collect();
                 self.step(Op::LoadText(number, own.clone().into()), 0)?;
+                own.retain(|code| *code != MISSING);
                 Ok(Part { of: Some(own), ..Part::new(Kind::Text, at) })
             }
             None => {

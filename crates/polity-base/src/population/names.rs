@@ -1,6 +1,6 @@
 //! The columns of a table as the quantities of formulas.
 
-use super::table::listed;
+use super::table::{is_missing, listed};
 use super::{Column, Table};
 use crate::formula::{Formula, Name, Names};
 use crate::rng::Draws;
@@ -63,5 +63,9 @@ impl Names for Attributes<'_> {
 
     fn may_draw(&self) -> bool {
         self.draw
+    }
+
+    fn is_missing(&self, text: &str) -> bool {
+        is_missing(text)
     }
 }

@@ -8,8 +8,8 @@ use crate::team::{ANSWER, ANSWERS, DECEIVE, Stand, judge, to_write, verdict, wri
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -137,11 +137,8 @@ impl Method for AgentWrite {
         Ok(AgentWrite(params))
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_planner = team.get(member).is_some_and(|member| member.role.as_deref() == Some("planner"));
-        (is_planner && self.0.order == Order::Whole)
-            .then(|| "`order: whole` has no plan".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.0.order == Order::Whole).then_some(("planner", "`order: whole` has no plan"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

@@ -7,8 +7,8 @@ use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, solve, t
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -85,11 +85,9 @@ impl Method for Debate {
         Ok(Debate { params, rounds })
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_judge = team.get(member).is_some_and(|member| member.role.as_deref() == Some("judge"));
-        (is_judge && self.params.aggregate == Aggregate::Majority)
-            .then(|| "`aggregate: majority` asks no judge, `aggregate: judge` does".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.params.aggregate == Aggregate::Majority)
+            .then_some(("judge", "`aggregate: majority` asks no judge, `aggregate: judge` does"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

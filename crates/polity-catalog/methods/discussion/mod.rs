@@ -7,8 +7,7 @@ use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWER, ANSWERS, DECEIVE, FORM, LENGTH, Stand, discuss, judge, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
-    Verdict, second_of_role,
+    Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -103,11 +102,8 @@ impl Method for Discussion {
         Ok(Discussion { params, turns })
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_judge = team.get(member).is_some_and(|member| member.role.as_deref() == Some("judge"));
-        (is_judge && self.params.decision != Decision::Judge)
-            .then(|| "a judge is asked with `decision: judge` alone".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.params.decision != Decision::Judge).then_some(("judge", "a judge is asked with `decision: judge` alone"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

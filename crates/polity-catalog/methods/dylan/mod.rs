@@ -8,8 +8,8 @@ use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, form, judge, stand, tal
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -90,11 +90,8 @@ impl Method for Dylan {
         }
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_ranker = team.get(member).is_some_and(|member| member.role.as_deref() == Some("ranker"));
-        (is_ranker && self.params.keep.is_none())
-            .then(|| "a ranker is asked if `keep` is set".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.params.keep.is_none()).then_some(("ranker", "a ranker is asked if `keep` is set"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

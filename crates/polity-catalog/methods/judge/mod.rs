@@ -4,8 +4,8 @@ use crate::team::{DECEIVE, NO_ANSWER, Stand, talk, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, Reply, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -123,11 +123,8 @@ impl Method for Judge {
         if item.pair { Ok(()) } else { Err("it compares pairs of answers and needs items of the shape `preference`") }
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_critic = team.get(member).is_some_and(|member| member.role.as_deref() == Some("critic"));
-        (is_critic && self.params.way != Way::Critic)
-            .then(|| "a critic is asked with `way: critic` alone".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.params.way != Way::Critic).then_some(("critic", "a critic is asked with `way: critic` alone"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

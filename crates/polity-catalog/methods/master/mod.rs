@@ -5,8 +5,8 @@ use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, refine, samples,
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -78,11 +78,8 @@ impl Method for Master {
         Ok(Master { params, most })
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_validator = team.get(member).is_some_and(|member| member.role.as_deref() == Some("validator"));
-        (is_validator && !self.params.validate)
-            .then(|| "`validate: false` asks no validator".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (!self.params.validate).then_some(("validator", "`validate: false` asks no validator"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

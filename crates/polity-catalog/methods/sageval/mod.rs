@@ -9,8 +9,8 @@ use crate::team::{ANSWER, DECEIVE, NO_ANSWER, Stand, talk, tell_all, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, Reply, ResponseFormat};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
-    TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Prompt, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -114,11 +114,8 @@ impl Method for SageEval {
         Ok(SageEval(params))
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_critic = team.get(member).is_some_and(|member| member.role.as_deref() == Some("critic"));
-        (is_critic && self.0.critic == Critic::None)
-            .then(|| "`critic: none` asks no critic".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (self.0.critic == Critic::None).then_some(("critic", "`critic: none` asks no critic"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

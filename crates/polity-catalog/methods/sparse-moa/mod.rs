@@ -9,8 +9,8 @@ use crate::team::{ANSWERS, DECEIVE, FORM, LENGTH, Stand, judge, layers, persona_
 use polity_kernel::Invalid;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, DefaultTeam, Kind, Member, Method, Preparation, Prompt, Records, Strategy, Structure,
-    Taxonomy, TeamContext, Verdict, second_of_role,
+    Brief, Coordination, DefaultTeam, Kind, Method, Preparation, Prompt, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -119,11 +119,9 @@ impl Method for SparseMoa {
         Ok(())
     }
 
-    fn idle(&self, team: &[Member], member: usize) -> Option<String> {
-        let is_moderator = team.get(member).is_some_and(|member| member.role.as_deref() == Some("moderator"));
-        (is_moderator && !(self.params.stop_early && self.layers > 2))
-            .then(|| "a moderator is asked with `stop_early` and three layers or more".into())
-            .or_else(|| second_of_role(Self::NAME, team, member))
+    fn unused_role(&self) -> Option<(&'static str, &'static str)> {
+        (!(self.params.stop_early && self.layers > 2))
+            .then_some(("moderator", "a moderator is asked with `stop_early` and three layers or more"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

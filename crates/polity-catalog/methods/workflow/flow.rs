@@ -44,7 +44,7 @@ impl Performance<'_, '_, '_> {
     }
 
     /// The output of the last step that was done.
-    fn last_given(&self) -> Option<String> {
+    pub fn last_given(&self) -> Option<String> {
         Some(self.outputs.given(self.last.as_deref()?))
     }
 

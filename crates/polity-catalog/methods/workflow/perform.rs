@@ -160,8 +160,7 @@ impl<'p, 'c, 't> Performance<'p, 'c, 't> {
             }
             self.last = None;
             self.all(&step.steps).await?;
-            let last = self.last.as_ref().and_then(|id| self.outputs.get(id));
-            let text = last.map_or_else(String::new, |output| output.text.clone());
+            let text = self.last_given().unwrap_or_default();
             whole.push_str(&format!("### {element}\n{}\n", text.trim_end()));
             all.push(text);
             if step.element.is_some() {

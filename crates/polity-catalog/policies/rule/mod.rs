@@ -112,7 +112,7 @@ pub struct Gather {
     filter: Option<Expression>,
 }
 
-/// How many numbers become one. Without a number, `mean`, `min`, `max`, `one` and `share` are missing (`missing(NAME)`).
+/// How many numbers become one. Without a number, `count`, `share` and `sum` are 0, and `mean`, `min`, `max` and `one` are missing (`missing(NAME)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
@@ -348,7 +348,7 @@ impl Rule {
             Take::Count => numbers.count() as f64,
             Take::Share => {
                 let count = numbers.count() as f64;
-                count / f64::from(all)
+                count / f64::from(all.max(1))
             }
             Take::Sum => numbers.fold(0.0, |sum, number| sum + number),
             Take::Mean => {

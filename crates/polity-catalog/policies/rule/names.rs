@@ -4,7 +4,7 @@ use super::{Expression, MOST, invalid};
 use polity_kernel::formula::{Formula, Kind, Name, Names};
 use polity_kernel::interface::{FieldKind, NumberSlot, Observation};
 use polity_kernel::population::names::Attributes;
-use polity_kernel::population::{Column, Table};
+use polity_kernel::population::{Column, Table, is_missing};
 use polity_kernel::prelude::*;
 use std::sync::Arc;
 
@@ -224,6 +224,10 @@ impl Names for At<'_> {
 
     fn may_draw(&self) -> bool {
         self.stage != Stage::Heard
+    }
+
+    fn is_missing(&self, text: &str) -> bool {
+        is_missing(text)
     }
 }
 

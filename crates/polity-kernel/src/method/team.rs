@@ -205,8 +205,7 @@ pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str])
 }
 
 /// Returns why a member never acts if methods ask the first member of each role alone; `None` if it does. `method`: its name.
-#[must_use]
-pub fn second_of_role(method: &str, team: &[Member], member: usize) -> Option<String> {
+pub(crate) fn second_of_role(method: &str, team: &[Member], member: usize) -> Option<String> {
     let role = team.get(member)?.role.as_deref()?;
     let first = team.get(..member)?.iter().find(|other| other.role.as_deref() == Some(role))?;
     Some(format!("`{method}` has one `{role}`, and `{}` is it already", first.name))

@@ -88,6 +88,14 @@ struct Varying {
 }
 
 impl Varying {
+    /// Returns a number for the draws of this parameter, which other parameters do not change.
+    fn stream(&self) -> u32 {
+        // FNV-1a, whose highest bit is left to the draws of agents born later.
+        let hash =
+            self.path.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        hash & (u32::MAX >> 1)
+    }
+
     /// Returns the parameter's value as it would stand in the scenario.
     fn written(&self, value: f64) -> Value {
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -132,8 +140,8 @@ pub(crate) fn open<P: Policy>(
     let mut opened = Opened { variants: Vec::new(), known: BTreeMap::new() };
     let mut variant = |who: AgentId, row: usize| -> Result<u32, TreeError> {
         let mut values = Vec::with_capacity(varying.len());
-        for (i, varying) in varying.iter().enumerate() {
-            let mut draws = Draws::new(setup.shared_context.seed, Stream::Parameter, i as u32, who);
+        for varying in &varying {
+            let mut draws = Draws::new(setup.shared_context.seed, Stream::Parameter, varying.stream(), who);
             let value = attributes.value(&varying.formula, row, Some(&mut draws));
             if !value.is_finite() {
                 let reads = attributes.described(&varying.formula, row);

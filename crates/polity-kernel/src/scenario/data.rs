@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// The level of missing values, with `missing: level`.
 const LEVEL: &str = "missing";
+/// A missing value in a column of words that keeps them.
+const KEPT: &str = "NA";
 
 /// What becomes of rows with a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -134,7 +136,8 @@ fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<Cleaned, Inv
                 dropped.extend((count > 0).then(|| (name.to_owned(), count)));
                 column
             }
-            (Missing::Level, Column::Text { .. }) => levelled(&column, &gaps),
+            (Missing::Level, Column::Text { .. }) => levelled(&column, &gaps, LEVEL),
+            (Missing::Keep, Column::Text { .. }) if gaps.contains(&true) => levelled(&column, &gaps, KEPT),
             (Missing::Level, Column::Number(_)) if matches!(&missing, MissingSource::Columns(_)) => {
                 let message = "the column holds numbers, and `missing` is a word: write `drop` or `keep`, or make levels of the \
                                numbers with `derive`";
@@ -195,12 +198,12 @@ fn marked(column: &Column, marks: &[String]) -> (Column, Vec<bool>) {
     }
 }
 
-/// Returns a column of words whose missing values are a level.
-fn levelled(column: &Column, gaps: &[bool]) -> Column {
+/// Returns a column of words whose missing values are this word.
+fn levelled(column: &Column, gaps: &[bool], word: &str) -> Column {
     let mut builder = TextBuilder::default();
     for (row, gap) in gaps.iter().enumerate() {
         match gap {
-            true => builder.push(LEVEL),
+            true => builder.push(word),
             false => builder.push(&column.cell(row).to_string()),
         }
     }
@@ -250,10 +253,11 @@ fn derived(table: &Table, derive: &Node) -> Result<Table, Invalid> {
             kind => {
                 let mut builder = TextBuilder::default();
                 for value in values {
-                    match kind {
-                        Kind::Truth => builder.push(if value == 1.0 { "true" } else { "false" }),
-                        _ => builder.push(formula.texts().get(value as usize).map_or("", String::as_str)),
-                    }
+                    builder.push(match kind {
+                        _ if value.is_nan() => KEPT,
+                        Kind::Truth => ["false", "true"][usize::from(value == 1.0)],
+                        _ => formula.texts().get(value as usize).map_or(KEPT, String::as_str),
+                    });
                 }
                 builder.finish()
             }

@@ -88,6 +88,9 @@ fn in_words((name, column): (String, Column)) -> (String, Column) {
     (name, builder.finish())
 }
 
+/// The largest whole number up to which a number has every one.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// What a cell of a separated file can be.
 enum Cell {
     Number(f64),
@@ -103,6 +106,10 @@ enum Cell {
 /// `commas`: whether a number may have a decimal comma.
 fn cell(text: &str, commas: bool) -> Cell {
     match text.parse::<f64>() {
+        // An id of so many digits would become another number.
+        Ok(value) if value.abs() > EXACT && text.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit()) => {
+            Cell::Word
+        }
         Ok(value) if value.is_finite() => Cell::Number(value),
         Ok(value) if value.is_nan() => Cell::Missing,
         Ok(_) => Cell::Infinite,
@@ -481,6 +488,12 @@ mod tests {
         let text = "{\"age\":36,\"b\":\"x\"}\n{\"age\":null,\"b\":null}\n{\"age\":null,\"b\":\"NA\"}\n{\"age\":7,\"b\":\"y\"}\n";
         assert_eq!(cells("a.jsonl", text), expected);
         assert_eq!(cells("a.jsonl", "{\"a\":null,\"b\":null}\n{\"a\":1,\"b\":\"x\"}\n"), [["missing", "1"], ["", "x"]]);
+        // Long ids stay as they are; large numbers with an exponent are measurements.
+        assert_eq!(
+            cells("a.csv", "a,b\n9007199254740993,1\n2,9e15\n"),
+            [["9007199254740993", "2"], ["1", "9000000000000000"]]
+        );
+        assert_eq!(cells("a.csv", "a\n1e300\n"), [[1e300.to_string()]]);
         // Nothing says that a column of gaps holds numbers.
         assert_eq!(cells("a.csv", "a,b\n,1\nNA,2\n"), [["", "NA"], ["1", "2"]]);
         assert_eq!(cells("a.jsonl", "{\"a\":null}\n"), [[""]]);

@@ -115,12 +115,33 @@ impl CohortSplit {
             ));
         }
         let rest = conditions.len();
-        let cohort_of = |row: usize| {
-            let meets = |(_, formula): &&(usize, Formula)| attributes.value(formula, row, None) == 1.0;
-            formulas.iter().find(meets).map_or(rest, |(i, _)| *i) as u32
+        let used = people.counts();
+        let mut unknown = vec![(0, 0); rest];
+        let mut cohort_of = |row: usize| {
+            for (i, formula) in &formulas {
+                match attributes.value(formula, row, None) {
+                    1.0 => return *i as u32,
+                    value if value.is_nan() && used[row] > 0 => {
+                        let (agents, first) = &mut unknown[*i];
+                        *first = if *agents == 0 { row } else { *first };
+                        *agents += used[row];
+                    }
+                    _ => {}
+                }
+            }
+            rest as u32
         };
         // Those who meet no condition come last, and then between the others.
-        let classes: Vec<u32> = (0..table.rows()).map(cohort_of).collect();
+        let classes: Vec<u32> = (0..table.rows()).map(&mut cohort_of).collect();
+        if let Some((i, formula)) = formulas.iter().find(|(i, _)| unknown[*i].0 > 0) {
+            let (agents, row) = unknown[*i];
+            let (place, reads) = (table.place(row), attributes.described(formula, row));
+            let message = format!(
+                "values are missing, so it is unknown whether {agents} agents meet this, for instance in {place} ({reads})"
+            );
+            let help = "say what missing values mean, as in `age < 30 and not missing(age)`, or leave these rows out: `population: {missing: {COLUMN: drop}}`";
+            return Err(wrong(&path(*i), tree.find(&path(*i)), tree, message, Some(help)));
+        }
         let before = tied.then(|| people.clone());
         let (people, counts) = people.arranged(&classes, rest + 1);
         let left = counts.last().copied().unwrap_or(0);
