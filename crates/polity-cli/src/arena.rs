@@ -236,6 +236,11 @@ pub fn compare(
     stop: Stop,
 ) -> Result<Exit, Failure> {
     let Comparing { tasks, models, equal, pilot, replay } = comparing;
+    if pilot.is_some() && equal.0.is_none() {
+        let message =
+            "--pilot sets the items of the pilot that `--equal` needs; add `--equal tokens`, or leave --pilot out";
+        return Err(Failure::new(Exit::Input, message));
+    }
     let request = wished.request(engine.registry, Asked::Compare, methods.to_vec(), tasks, models)?;
     let request = ArenaRequest { equal: equal.0, pilot, replay, ..request };
     let out = wished.folder(engine, &request.folder_name(), request.seed)?;

@@ -106,7 +106,7 @@ impl Watch for Bar {
             message.push_str(&format!("{} agents, {} acts/s  ", progress.agents, si(rate)));
         }
         if progress.answers > 0 {
-            message.push_str(&format!("{} answers, ${:.4}  ", progress.answers, progress.cost_usd));
+            message.push_str(&format!("{}  ", answers(progress)));
         }
         if let Some(reason) = &progress.waiting {
             message.push_str(reason);
@@ -128,12 +128,20 @@ fn words(progress: &Progress, acts_per_s: Option<f64>, eta_s: Option<f64>) -> St
         message.push_str(&format!(", about {} left", output::span(left)));
     }
     if progress.answers > 0 {
-        message.push_str(&format!(", {} answers, ${:.4}", progress.answers, progress.cost_usd));
+        message.push_str(&format!(", {}", answers(progress)));
     }
     if let Some(reason) = &progress.waiting {
         message.push_str(&format!("; {reason}"));
     }
     message
+}
+
+/// How many answers there are, and what they cost if that is known to be anything.
+fn answers(progress: &Progress) -> String {
+    match progress.cost_usd > 0.0 {
+        true => format!("{} answers, ${:.4}", progress.answers, progress.cost_usd),
+        false => format!("{} answers", progress.answers),
+    }
 }
 
 /// Formats a number with a metric prefix.
@@ -161,6 +169,9 @@ mod tests {
             words(&waiting, None, Some(9.0)),
             "round 3 of 9, 2 of 8 items, about 9 s left, 5 answers, $0.5000; limited"
         );
+        // A price that is not known is not 0.
+        let unpriced = Progress { cost_usd: 0.0, waiting: None, ..waiting };
+        assert_eq!(words(&unpriced, None, None), "round 3 of 9, 2 of 8 items, 5 answers");
     }
 
     #[test]
