@@ -149,6 +149,8 @@ pub struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) rows: usize,
     lines: Lines,
+    /// Columns of the file that were not read.
+    unread: Vec<String>,
 }
 
 /// The lines of a file that the rows of a table stand in. They are not part of the table's identity.
@@ -184,7 +186,7 @@ impl Table {
             check(name, column, !seen.insert(name), first, rows)?;
         }
         let (names, columns) = columns.into_iter().unzip();
-        Ok(Table { names, columns, rows, lines: Lines::default() })
+        Ok(Table { names, columns, rows, lines: Lines::default(), unread: Vec::new() })
     }
 
     /// The number of rows.
@@ -210,11 +212,23 @@ impl Table {
                     "there is no such column, because the population has no columns; give it a table",
                 );
             }
+            if self.unread.iter().any(|unread| unread == name) {
+                return TableError::new(
+                    name,
+                    "the file has it, but `population.columns` does not list it; add it there",
+                );
+            }
             let hint = nearest(name, self.names.iter().map(String::as_str))
                 .map(|n| format!("did you mean `{n}`? "))
                 .unwrap_or_default();
             TableError::new(name, format!("there is no such column; {hint}the columns are: {}", listed(&self.names)))
         })
+    }
+
+    /// The table, with the names of columns of its file that were not read, for messages.
+    #[must_use]
+    pub fn without(self, unread: Vec<String>) -> Self {
+        Table { unread, ..self }
     }
 
     /// The table with one more column, at the end.
@@ -271,7 +285,7 @@ impl Table {
             Some(names) => names.iter().map(|name| self.index(name).map(kept)).collect::<Result<Vec<_>, _>>()?,
         };
         let lines = self.lines.0.as_ref().map(|lines| of_kept(lines, keep).into());
-        Ok(Table { lines: Lines(lines), ..Table::new(columns)? })
+        Ok(Table { lines: Lines(lines), unread: self.unread.clone(), ..Table::new(columns)? })
     }
 
     /// Describes a column of words of which some are numbers, for error messages: how many words are not numbers, and the first of
@@ -310,8 +324,8 @@ impl Table {
                 Some(row) => {
                     let missing = values.iter().filter(|value| value.is_nan()).count();
                     let message = format!(
-                        "{missing} of {} values are missing, the first in {}; fill them, or leave these rows out \
-                         (`missing: drop`)",
+                        "{missing} of {} values are missing, the first in {}; fill them, or leave these rows out: \
+                         `population: {{missing: {{{name}: drop}}}}`",
                         self.rows,
                         self.place(row)
                     );
@@ -319,8 +333,11 @@ impl Table {
                 }
             },
             Column::Text { words, .. } => {
-                let mixture = self.mixture(index);
-                Err(TableError::new(name, format!("holds words ({}), but numbers are needed{mixture}", listed(words))))
+                let message = match self.mixture(index).strip_prefix("; ") {
+                    Some(mixture) => format!("numbers are needed, and {mixture}"),
+                    None => format!("holds words ({}), but numbers are needed{}", listed(words), decimal_commas(words)),
+                };
+                Err(TableError::new(name, message))
             }
         }
     }
@@ -335,6 +352,20 @@ impl Table {
             Column::Text { .. } => Ok(TextColumn(index)),
             Column::Number(_) => Err(TableError::new(name, "holds numbers, but words are needed")),
         }
+    }
+}
+
+/// A hint for words that are all numbers with decimal commas; empty for others.
+fn decimal_commas(words: &[String]) -> &'static str {
+    let is_number = |word: &String| {
+        let parts = word.trim().split_once(',');
+        is_missing(word) || parts.is_some_and(|(whole, part)| format!("{whole}.{part}").parse::<f64>().is_ok())
+    };
+    match words.iter().all(is_number) && words.iter().any(|word| !is_missing(word)) {
+        true => {
+            "; they look like numbers with decimal commas: write decimals with a point, or separate the cells with semicolons"
+        }
+        false => "",
     }
 }
 
@@ -449,8 +480,8 @@ mod tests {
     fn missing_numbers_are_counted_where_they_are_needed() {
         let table = Table::new(vec![("age".into(), Column::Number(vec![30.0, f64::NAN, f64::NAN]))]).unwrap();
         let message = |table: &Table| table.number_column("age").unwrap_err().to_string();
-        let expected = "column `age`: 2 of 3 values are missing, the first in row 1 (counted from 0); fill them, or leave these rows out \
-                        (`missing: drop`)";
+        let expected = "column `age`: 2 of 3 values are missing, the first in row 1 (counted from 0); fill them, or leave these rows out: \
+                        `population: {missing: {age: drop}}`";
         assert_eq!(message(&table), expected);
         let table = table.from_lines(vec![2, 4, 5]);
         assert!(message(&table).contains("the first in line 4; fill them"));
@@ -476,6 +507,17 @@ mod tests {
             "column `party`: holds words (green, red), but numbers are needed"
         );
         assert_eq!(message(table.text_column("age").unwrap_err()), "column `age`: holds numbers, but words are needed");
+        let of_words = |words: &[&str]| {
+            let mut builder = TextBuilder::default();
+            words.iter().for_each(|word| builder.push(word));
+            message(Table::new(vec![("x".into(), builder.finish())]).unwrap().number_column("x").unwrap_err())
+        };
+        assert_eq!(
+            of_words(&["1.5", "half", "2"]),
+            "column `x`: numbers are needed, and it mixes numbers and words: row 1 (counted from 0) has `half` (1 of 3 values are not numbers)"
+        );
+        assert!(of_words(&["1,5", "NA", "0,25"]).contains("look like numbers with decimal commas"));
+        assert!(!of_words(&["1,5", "a"]).contains("decimal commas"));
         assert!(message(Table::default().index("age").unwrap_err()).contains("give it a table"));
     }
 }

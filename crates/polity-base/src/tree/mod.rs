@@ -212,10 +212,24 @@ impl Node {
     }
 }
 
+/// Other words for kinds.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("median", "quantiles"),
+    ("percentiles", "quantiles"),
+    ("average", "mean"),
+    ("avg", "mean"),
+    ("std", "variance"),
+    ("sd", "variance"),
+    ("polarization", "bimodality"),
+    ("deffuant", "deffuant-weisbuch"),
+];
+
 /// The error for a kind that no leaf has: "there is no policy `levelk`; did you mean `level-k`?".
 pub fn unknown_kind(what: &str, kind: &str, known: &[&str], path: &str, origin: Origin) -> TreeError {
+    let other = SYNONYMS.iter().find(|(word, name)| *word == kind && known.contains(name));
+    let meant = other.map_or_else(|| meant(kind, known), |(_, name)| format!("; did you mean `{name}`?"));
     TreeError {
-        message: format!("there is no {what} `{}`{}", excerpt(kind), meant(kind, known)),
+        message: format!("there is no {what} `{}`{meant}", excerpt(kind)),
         path: path.to_owned(),
         origin,
         help: Some(known_list("known", known)),
@@ -263,6 +277,8 @@ mod tests {
     fn unknown_kinds_name_the_nearest() {
         let error = unknown_kind("policy", "levelk", &["cournot", "level-k"], "cohorts[0].policy", Origin::Built);
         assert_eq!(error.to_string(), "cohorts[0].policy: there is no policy `levelk`; did you mean `level-k`?");
+        let error = unknown_kind("metric", "median", &["mean", "quantiles"], "metrics[0]", Origin::Built);
+        assert_eq!(error.to_string(), "metrics[0]: there is no metric `median`; did you mean `quantiles`?");
         assert_eq!(error.help.unwrap(), "known: cournot, level-k");
         assert!(!unknown_kind("policy", "zebra", &["level-k"], "", Origin::Built).message.contains("mean"));
     }

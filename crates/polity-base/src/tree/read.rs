@@ -166,6 +166,10 @@ impl Reader<'_> {
 
     fn no_number(&self, wanted: &str) -> Fault {
         let mut fault = Fault::expected(wanted, self.0);
+        if let Value::Map(_) = &self.0.value {
+            fault.help =
+                Some("a parameter of a policy can differ by agent: `{column: NAME}` or `{formula: ...}`".into());
+        }
         let digits = |text: &String| text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
         let Value::Text(text) = &self.0.value else { return fault };
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());

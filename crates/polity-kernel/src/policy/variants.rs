@@ -147,12 +147,21 @@ pub(crate) fn open<P: Policy>(
                 let reads = attributes.described(&varying.formula, row);
                 let place = people.table().place(row);
                 let message = format!("there is no finite value for {place} ({reads})");
-                return Err(wrong(
-                    varying,
-                    path,
-                    message,
-                    Some("`x if CONDITION else y` can give these agents another value"),
-                ));
+                let is_missing = |row: usize, column: u32| attributes.cell(column, row).is_nan();
+                let missing = varying.formula.names().into_iter().find(|column| is_missing(row, *column));
+                let help = match missing
+                    .and_then(|column| Some((column, people.table().columns().nth(column as usize)?.0)))
+                {
+                    Some((column, name)) => {
+                        let rows = (0..people.table().rows()).filter(|row| is_missing(*row, column)).count();
+                        format!(
+                            "`{name}` is missing in {rows} rows: leave them out with `population: {{missing: {{{name}: drop}}}}`, or give \
+                             their agents another value with `x if missing({name}) else y`"
+                        )
+                    }
+                    None => "`x if CONDITION else y` can give these agents another value".into(),
+                };
+                return Err(wrong(varying, path, message, Some(&help)));
             }
             values.push(value);
         }
