@@ -139,7 +139,7 @@ impl Network {
         };
         attributes.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         for by in attributes.iter().take(MOST_ATTRIBUTES) {
-            let measures = ["assortativity", "numeric-assortativity", "modularity"];
+            let measures = ["assortativity", "numeric-assortativity", "modularity", "same"];
             let values = measures.iter().filter_map(|measure| Some((measure, self.value(measure, Some(*by))?)));
             let values: Vec<String> = values.map(|(measure, value)| format!("{measure} {value:.3}")).collect();
             words.push_str(&format!("; by {by}: {}", values.join(", ")));

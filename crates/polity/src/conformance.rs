@@ -494,7 +494,9 @@ fn check_leaf(registry: &Registry, kind: &str, card: &LeafInfo) -> Checked {
     let golden = Golden { digest: base.summary.digest.clone(), metrics };
     match serde_json::from_str::<Golden>(card.files.golden) {
         Ok(expected) if expected == golden => {}
-        Ok(expected) => suite.failures.push(format!("golden: {golden:?} instead of {expected:?}")),
+        Ok(expected) => suite.failures.push(format!(
+            "golden: {golden:?} instead of {expected:?}; if the change is meant, run the test with POLITY_BLESS=1 and read the difference"
+        )),
         Err(_) if card.files.golden.is_empty() => suite.failures.push("it has no golden.json".into()),
         Err(error) => suite.failures.push(format!("golden.json cannot be read: {error}")),
     }

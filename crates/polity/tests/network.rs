@@ -78,6 +78,7 @@ fn the_table_of_the_network_is_what_the_other_tables_say() {
     };
     let expected: f64 = ["green", "red", "none"].iter().map(|word| share(&Some((*word).into())).powi(2)).sum();
     assert!((get("modularity", Some("party")) - (inside - expected)).abs() < 1e-12);
+    assert!((get("same", Some("party")) - inside).abs() < 1e-12);
     assert!((get("assortativity", Some("party")) - (inside - expected) / (1.0 - expected)).abs() < 1e-12);
     for name in ["opinion.first", "opinion.last"] {
         let values = column(&of, "agents", name).numbers();

@@ -217,6 +217,8 @@ impl<'a> Search<'a> {
 /// How ties follow groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixing {
+    /// Share of ties inside groups.
+    pub same: f64,
     /// Newman's coefficient ("Mixing patterns in networks", Physical Review E 67, 2003): 1 if all ties are inside groups, 0 if they are
     /// as at random. `None` if all ties are inside one group.
     pub assortativity: Option<f64>,
@@ -240,8 +242,9 @@ pub fn mixing(graph: &Csr, group: &[u32], groups: usize) -> Option<Mixing> {
         return None;
     }
     let expected: f64 = from.iter().zip(&to).map(|(a, b)| (*a as f64 / all) * (*b as f64 / all)).sum();
-    let modularity = inside as f64 / all - expected;
-    Some(Mixing { assortativity: (expected < 1.0).then(|| modularity / (1.0 - expected)), modularity })
+    let same = inside as f64 / all;
+    let modularity = same - expected;
+    Some(Mixing { same, assortativity: (expected < 1.0).then(|| modularity / (1.0 - expected)), modularity })
 }
 
 /// The correlation of a number over the two ends of all arcs (numeric assortativity; Newman 2003). Arcs are left out where the number

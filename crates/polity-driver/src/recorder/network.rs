@@ -101,4 +101,5 @@ fn by_groups<T: Ord>(graph: &Csr, name: &str, values: impl Iterator<Item = T>, r
         rows.push(Measured { quantity: "assortativity", by: Some(name.into()), value });
     }
     rows.push(Measured { quantity: "modularity", by: Some(name.into()), value: found.modularity });
+    rows.push(Measured { quantity: "same", by: Some(name.into()), value: found.same });
 }
