@@ -70,14 +70,9 @@ fn show(shown: &Shown, run: Option<&str>, as_json: bool) {
         print_text(&listing(shown));
         return;
     }
-    // An unknown cost is no number.
-    let mut object = serde_json::to_value(&shown.call).unwrap_or_default();
-    if let Some(cost) = object.get_mut("cost_usd").filter(|_| !shown.priced) {
-        *cost = serde_json::Value::Null;
-    }
     let line = match run {
-        None => json(&object),
-        Some(run) => json(&InRun { run, call: &object }),
+        None => json(&shown.call),
+        Some(run) => json(&InRun { run, call: &shown.call }),
     };
     print_text(&(line + "\n"));
 }
@@ -87,11 +82,11 @@ fn show(shown: &Shown, run: Option<&str>, as_json: bool) {
 struct InRun<'a> {
     run: &'a str,
     #[serde(flatten)]
-    call: &'a serde_json::Value,
+    call: &'a Call,
 }
 
 /// Formats a call for people.
-fn listing(Shown { call, unfit, priced, .. }: &Shown) -> String {
+fn listing(Shown { call, unfit, .. }: &Shown) -> String {
     let Call { round, agent, n, model, outcome, resolution, attempt, retries, .. } = call;
     let mut place = call.item.map_or(String::new(), |item| format!("item {item}, "));
     place.push_str(&format!("round {round}, agent {agent}, question {n}"));
@@ -107,10 +102,10 @@ fn listing(Shown { call, unfit, priced, .. }: &Shown) -> String {
             facts.push(format!("{tokens} {what}"));
         }
     }
-    facts.push(match (call.shared, priced) {
+    facts.push(match (call.shared, call.cost_usd) {
         (true, _) => "shared, at no cost".into(),
-        (false, true) => format!("${:.6}", call.cost_usd),
-        (false, false) => "cost not known".into(),
+        (false, Some(usd)) => format!("${usd:.6}"),
+        (false, None) => "cost not known".into(),
     });
     facts.push(format!("{:.0} ms", call.latency_ms));
     if *attempt > 0 {

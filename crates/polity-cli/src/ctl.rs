@@ -38,7 +38,10 @@ fn tell(run: &Path) -> Result<Exit, Failure> {
         words.push_str(&format!(", {} of {} items", items.0, items.1));
     }
     if totals.answers > 0 {
-        words.push_str(&format!(", {} answers, {:.4} USD", totals.answers, totals.cost_usd));
+        words.push_str(&format!(", {} answers", totals.answers));
+        if totals.cost_usd > 0.0 {
+            words.push_str(&format!(", {:.4} USD", totals.cost_usd));
+        }
     }
     match (waiting, paused) {
         (Some(reason), _) => words.push_str(&format!("; {}", on_one_line(&reason))),

@@ -566,7 +566,12 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
         note(&format!("answer: {answer}"));
     }
     if common.json {
-        print_line(&output::json(summary));
+        let mut object = serde_json::to_value(summary).unwrap_or_default();
+        // A price that is not known is not 0.
+        if summary.totals.cost_usd == 0.0 && !run.manifest.is_priced() {
+            object["cost_usd"] = serde_json::Value::Null;
+        }
+        print_line(&output::json(&object));
     }
     Ok(match summary.status {
         RunStatus::Stopped => Exit::Stopped,

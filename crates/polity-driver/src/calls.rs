@@ -44,7 +44,7 @@ pub struct Call {
     /// Hidden thinking tokens of the reply.
     pub tokens_thinking: u64,
     /// Cost of the answer in US dollars; if `shared`, it was paid by another request.
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
     /// Milliseconds it took.
     pub latency_ms: f64,
     /// Milliseconds before it was sent: for a connection, rate limits, failed tries.
@@ -67,9 +67,10 @@ pub struct Call {
 pub type Place = (u32, Option<u32>, u32, Asker, u32);
 
 impl Call {
-    /// Creates it from an answer, in an evaluation or in a society. Without texts it takes little memory.
+    /// Creates it from an answer, in an evaluation or in a society. Without texts it takes little memory. `priced`: whether the price of
+    /// its model is known.
     #[must_use]
-    pub fn of(answer: &Answer, evaluation: bool, texts: bool) -> Call {
+    pub fn of(answer: &Answer, evaluation: bool, texts: bool, priced: bool) -> Call {
         let Answer { id, request, outcome, usage, reasoning } = answer;
         let text = |make: &dyn Fn() -> String| if texts { make() } else { String::new() };
         Call {
@@ -87,7 +88,7 @@ impl Call {
             tokens_out: usage.tokens_out,
             tokens_cached: usage.tokens_cached,
             tokens_thinking: usage.tokens_thinking,
-            cost_usd: usage.cost_usd,
+            cost_usd: (priced || usage.cost_usd > 0.0).then_some(usage.cost_usd),
             latency_ms: usage.latency_ms,
             waited_ms: usage.waited_ms,
             retries: usage.retries,
@@ -157,8 +158,9 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
             "cost_usd",
             Kind::F64,
             "cost in US dollars when the answer was first obtained; answers that share a call all show its cost, which \
-             was paid only where shared is false",
-        ),
+             was paid only where shared is false; missing if the price of the model is not known",
+        )
+        .nullable(),
         column("latency_ms", Kind::F64, "latency in milliseconds (declared, for simulated models)").volatile(),
         column(
             "waited_ms",
@@ -240,7 +242,7 @@ fn batch(mut calls: Vec<Call>) -> Batch {
         u64s(&calls, |call| call.tokens_out),
         u64s(&calls, |call| call.tokens_cached),
         u64s(&calls, |call| call.tokens_thinking),
-        f64s(&calls, |call| call.cost_usd),
+        Column::MaybeF64(calls.iter().map(|call| call.cost_usd).collect()),
         f64s(&calls, |call| call.latency_ms),
         f64s(&calls, |call| call.waited_ms),
         u32s(&calls, |call| call.retries),
@@ -260,12 +262,19 @@ pub(crate) struct Pending {
     lag: u32,
     evaluation: bool,
     texts: bool,
+    /// Models whose price is not known.
+    unpriced: Vec<String>,
     by_round: BTreeMap<u32, Vec<Call>>,
 }
 
 impl Pending {
     pub(crate) fn new(lag: u32, evaluation: bool, texts: bool) -> Self {
-        Pending { lag, evaluation, texts, by_round: BTreeMap::new() }
+        Pending { lag, evaluation, texts, unpriced: Vec::new(), by_round: BTreeMap::new() }
+    }
+
+    /// Sets the models whose price is not known: what their calls cost is missing.
+    pub(crate) fn unpriced(&mut self, models: Vec<String>) {
+        self.unpriced = models;
     }
 
     /// Whether turns with requests are complete only in a later round.
@@ -277,7 +286,8 @@ impl Pending {
     pub(crate) fn take_in<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>, next: u32) {
         for answer in answers {
             if u64::from(answer.id.round) + u64::from(self.lag) >= u64::from(next) {
-                let call = Call::of(answer, self.evaluation, self.texts);
+                let priced = !self.unpriced.iter().any(|model| *model == answer.request.model);
+                let call = Call::of(answer, self.evaluation, self.texts, priced);
                 self.by_round.entry(call.round).or_default().push(call);
             }
         }

@@ -229,6 +229,11 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// Sets the models whose price is not known: what their calls cost is missing in the table `calls`.
+    pub fn unpriced(&mut self, models: Vec<String>) {
+        self.pending.unpriced(models);
+    }
+
     /// Takes answers: those in the journal of an interrupted run, and new ones.
     pub fn heard<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>) {
         self.pending.take_in(answers, self.next_part);

@@ -63,6 +63,7 @@ impl Table {
         let truth = |of: &dyn Fn(&Call) -> bool| -> ArrayRef {
             Arc::new(BooleanArray::from_iter(calls.iter().map(|call| Some(of(call)))))
         };
+        let costs: ArrayRef = Arc::new(Float64Array::from_iter(calls.iter().map(|call| call.cost_usd)));
         let items: ArrayRef = Arc::new(UInt32Array::from_iter(calls.iter().map(|call| call.item)));
         let columns: [(&str, &str, &str, ArrayRef); 23] = [
             ("item", "u32", "row of the data set; none in a society", items),
@@ -79,7 +80,7 @@ impl Table {
             ("tokens_out", "u64", "tokens of the reply", long(&|c| c.tokens_out)),
             ("tokens_cached", "u64", "cached tokens of the request", long(&|c| c.tokens_cached)),
             ("tokens_thinking", "u64", "hidden thinking tokens of the reply", long(&|c| c.tokens_thinking)),
-            ("cost_usd", "f64", "cost in US dollars", real(&|c| c.cost_usd)),
+            ("cost_usd", "f64", "cost in US dollars; missing if the price is not known", costs),
             ("latency_ms", "f64", "milliseconds it took", real(&|c| c.latency_ms)),
             ("waited_ms", "f64", "milliseconds before it was sent", real(&|c| c.waited_ms)),
             ("retries", "u32", "failed tries before", whole(&|c| c.retries)),
@@ -95,7 +96,7 @@ impl Table {
             ("reasoning", "text", "what the model thought; empty if it is not shown", text(&|c| c.reasoning.clone())),
         ];
         let field = |(name, _, _, array): &(&str, &str, &str, ArrayRef)| {
-            Field::new(*name, array.data_type().clone(), *name == "item")
+            Field::new(*name, array.data_type().clone(), matches!(*name, "item" | "cost_usd"))
         };
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
         let docs = columns.iter().map(|(name, kind, doc, _)| ((*name).into(), (*kind).into(), (*doc).into())).collect();

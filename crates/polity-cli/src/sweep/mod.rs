@@ -254,12 +254,14 @@ fn show(summary: &SweepSummary, design: &Design) {
     }
     if summary.answers > 0 {
         note(&format!(
-            "{} answers{}, {} tokens in, {} out, {:.4} USD",
+            "{} answers{}, {} tokens in, {} out, {}",
             summary.answers,
             if summary.simulated { " from simulated models" } else { "" },
             summary.tokens_in,
             summary.tokens_out,
-            summary.cost_usd
+            summary
+                .cost_usd
+                .map_or_else(|| "at an unknown price (--price sets it)".into(), |usd| format!("{usd:.4} USD")),
         ));
     }
 }

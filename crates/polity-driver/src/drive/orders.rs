@@ -216,10 +216,12 @@ impl Drive<'_> {
                         return words;
                     }
                 }
-                format!(
-                    "{order}: in force from now on; {} calls made and {:.4} USD spent so far",
-                    totals.calls, totals.cost_usd
-                )
+                // Without a known price nothing is known to be spent.
+                let spent = match totals.cost_usd > 0.0 {
+                    true => format!(" and {:.4} USD spent", totals.cost_usd),
+                    false => String::new(),
+                };
+                format!("{order}: in force from now on; {} calls made{spent} so far", totals.calls)
             }
         }
     }

@@ -47,8 +47,6 @@ pub struct Shown {
     pub messages: Vec<(&'static str, String)>,
     /// Why the reply does not fit, if so.
     pub unfit: Option<String>,
-    /// Whether the price of its model is known. If not, its cost is not known either.
-    pub priced: bool,
 }
 
 /// Returns the matching calls of a run, in the order of the table `calls`, including those of incomplete turns. The run may be active:
@@ -90,7 +88,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
         if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
             return;
         }
-        let priced = answer.usage.cost_usd > 0.0 || manifest.knows_price(&answer.request.model, &providers);
+        let priced = manifest.knows_price(&answer.request.model, &providers);
         found.insert(place, shown(answer, evaluation, texts, priced));
         if wanted.limit.is_some_and(|limit| found.len() > limit) {
             found.pop_last();
@@ -149,7 +147,7 @@ pub fn each_answer(disk: Arc<dyn Disk>, dir: &Path, mut take: impl FnMut(Answer)
 
 /// An answer as it is shown.
 fn shown(answer: Answer, evaluation: bool, texts: Texts, priced: bool) -> Shown {
-    let mut call = Call::of(&answer, evaluation, true);
+    let mut call = Call::of(&answer, evaluation, true, priced);
     let text = |text: String| match texts {
         Texts::Whole => text,
         Texts::Cut(most) => cut(&text, most),
@@ -165,7 +163,7 @@ fn shown(answer: Answer, evaluation: bool, texts: Texts, priced: bool) -> Shown 
         Outcome::Invalid { why, .. } => Some(why),
         _ => None,
     };
-    Shown { call, messages, unfit, priced }
+    Shown { call, messages, unfit }
 }
 
 /// Askers, subjects and purposes that occur.

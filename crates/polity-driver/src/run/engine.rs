@@ -303,6 +303,7 @@ impl Engine<'_> {
         let (disk, simulated) = (self.disk.clone(), manifest.simulated);
         let nothing = Reader::of_parts(self.disk.as_ref(), &folder.tables(), Default::default());
         let mut recorder = Recorder::open(disk, &folder.tables(), &machine, &scenario, checks, simulated, 0, &nothing)?;
+        recorder.unpriced(engine.unpriced(&manifest));
         recorder.heard(past.answers.values());
         // Broken tries paid by the original run stay with it.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
@@ -531,6 +532,7 @@ impl Engine<'_> {
         let (disk, simulated) = (self.disk.clone(), manifest.simulated);
         let before = story.inventory.results(self.disk.as_ref(), folder.path());
         let mut recorder = Recorder::open(disk, &folder.tables(), &fresh, &scenario, checks, simulated, from, &before)?;
+        recorder.unpriced(engine.unpriced(&manifest));
         recorder.heard(story.past.answers.values());
         drop(fresh);
         engine.record_outside(&folder, &file, &journal, &mut manifest, &story.inventory)?;

@@ -131,6 +131,11 @@ impl Engine<'_> {
         manifest.knows_price(model, &self.providers)
     }
 
+    /// Returns the models of a run whose price is not known.
+    pub(super) fn unpriced(&self, manifest: &Manifest) -> Vec<String> {
+        manifest.models.iter().filter(|model| !self.knows_price(manifest, model)).cloned().collect()
+    }
+
     /// Checks that calls of a scenario cost dollars, and that all their prices are known: otherwise budgets cannot be equal in dollars.
     ///
     /// # Errors

@@ -55,8 +55,8 @@ pub struct SweepSummary {
     pub tokens_in: u64,
     /// Tokens of the replies.
     pub tokens_out: u64,
-    /// US dollars of all runs.
-    pub cost_usd: f64,
+    /// US dollars of all runs; null if nothing was paid as far as is known, and the price of a model is not known.
+    pub cost_usd: Option<f64>,
     /// Digest of all runs' digests in order of arm and seed; empty unless all have ended.
     pub digest: String,
     /// Whether answers came from simulated models.
@@ -238,7 +238,7 @@ pub(super) fn summed(
         answers: totals.answers,
         tokens_in: totals.tokens_in,
         tokens_out: totals.tokens_out,
-        cost_usd: totals.cost_usd,
+        cost_usd: (totals.cost_usd > 0.0 || ran.simulated || totals.calls == 0).then_some(totals.cost_usd),
         digest: String::new(),
         simulated: ran.simulated,
         jobs,
