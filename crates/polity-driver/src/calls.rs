@@ -43,7 +43,7 @@ pub struct Call {
     pub tokens_cached: u64,
     /// Hidden thinking tokens of the reply.
     pub tokens_thinking: u64,
-    /// Cost of the answer in US dollars; if `shared`, it was paid by another request.
+    /// Cost of the answer in US dollars, if it is known; if `shared`, it was paid by another request.
     pub cost_usd: Option<f64>,
     /// Milliseconds it took.
     pub latency_ms: f64,
@@ -286,7 +286,7 @@ impl Pending {
     pub(crate) fn take_in<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>, next: u32) {
         for answer in answers {
             if u64::from(answer.id.round) + u64::from(self.lag) >= u64::from(next) {
-                let priced = !self.unpriced.iter().any(|model| *model == answer.request.model);
+                let priced = !self.unpriced.iter().any(|model| **model == *answer.request.model);
                 let call = Call::of(answer, self.evaluation, self.texts, priced);
                 self.by_round.entry(call.round).or_default().push(call);
             }
@@ -337,9 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_is_missing_where_the_price_is_not_known() {
+        let mut pending = Pending::new(0, true, true);
+        pending.unpriced(vec!["sim/medium".into()]);
+        let mut told = answer(0, 1, 0, 0, 3);
+        told.usage.cost_usd = 0.5;
+        pending.take_in(&[answer(0, 0, 0, 0, 3), told], 0);
+        let costs: Vec<Option<f64>> = pending.used_by(0).iter().map(|call| call.cost_usd).collect();
+        assert_eq!(costs, [None, Some(0.5)]);
+        assert_eq!(Call::of(&answer(0, 0, 0, 0, 3), true, true, true).cost_usd, Some(0.0));
+    }
+
+    #[test]
     fn long_texts_go_in_small_batches() {
         let sizes = [10, BATCH_BYTES, BATCH_BYTES * 3, BATCH_BYTES / 2, BATCH_BYTES / 4, 10];
-        let calls = sizes.iter().map(|bytes| Call::of(&answer(0, 0, 0, 0, *bytes), false, true)).collect();
+        let calls = sizes.iter().map(|bytes| Call::of(&answer(0, 0, 0, 0, *bytes), false, true, true)).collect();
         let rows: Vec<usize> = Batches::of(calls).map(|batch| batch.rows).collect();
         assert_eq!(rows, [1, 1, 1, 3]);
         assert_eq!(columns(false).len() + 1, columns(true).len());

@@ -178,7 +178,7 @@ impl Simulation {
                     }
                     Event::Call(call) => {
                         told.calls += 1;
-                        told.cost_usd += call.cost_usd;
+                        told.cost_usd += call.cost_usd.unwrap_or_default();
                     }
                     Event::Waiting { why } => told.waiting = Some(why.clone()),
                     Event::Note { text } => told.notes.push(text.clone()),

@@ -3,7 +3,7 @@
 use polity_driver::calls::Call;
 use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::health::Alarm;
-use polity_kernel::ask::Answer;
+use polity_kernel::ask::{Answer, TargetKind};
 use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::scenario::Assembled;
 use serde::Serialize;
@@ -156,7 +156,9 @@ impl Watch for Observer {
 
     fn heard(&mut self, answer: &Answer, machine: &Assembled) {
         if self.listens() {
-            let call = Call::of(answer, machine.evaluation().is_some(), true);
+            // While it runs, a model's answer without a cost may be one whose price is not known.
+            let priced = TargetKind::of(&answer.request.model) != TargetKind::Model;
+            let call = Call::of(answer, machine.evaluation().is_some(), true, priced);
             self.tell(Event::Call(Box::new(call)));
         }
     }

@@ -380,7 +380,7 @@ mod tests {
         assert_eq!((found.transitivity, found.mean_distance, found.components), (None, None, 3));
         assert_eq!((mixing(&alone, &[0, 1, 0], 2), correlation(&alone, &[1.0, 2.0, 3.0])), (None, None));
         let pair = Csr::from_edges(3, &[(0, 1)], false).unwrap();
-        assert_eq!(mixing(&pair, &[1, 1, 0], 2), Some(Mixing { assortativity: None, modularity: 0.0 }));
+        assert_eq!(mixing(&pair, &[1, 1, 0], 2), Some(Mixing { same: 1.0, assortativity: None, modularity: 0.0 }));
         assert_eq!(correlation(&pair, &[1.0, 1.0, 5.0]), None);
         // The mean of three times 0.1 is not exactly 0.1.
         let ring = Csr::from_edges(3, &[(0, 1), (1, 2), (2, 0)], true).unwrap();

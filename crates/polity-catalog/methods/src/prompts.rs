@@ -122,8 +122,8 @@ fn value(format: &ResponseFormat, n: u32) -> Value {
     }
 }
 
-/// The requests of a task.
-fn asked(method: &str, task: &Json, prompts: &Json) -> Vec<Effect> {
+/// The requests of a task. `silent`: whether no member ever gives a reply that fits.
+fn asked(method: &str, task: &Json, prompts: &Json, silent: bool) -> Vec<Effect> {
     let scenario = scenario(method, task, prompts);
     let cells = |cells: [&str; 2]| cells.map(String::from).to_vec();
     let columns = [
@@ -141,12 +141,19 @@ fn asked(method: &str, task: &Json, prompts: &Json) -> Vec<Effect> {
     ];
     let machine =
         open(&scenario, &columns, &registry()).unwrap_or_else(|error| panic!("{method}: {error}: {scenario}"));
-    let n = Cell::new(0);
+    let n = Cell::new(0u32);
     let reply = |effect: &Effect| {
         n.set(n.get() + 1);
         let number = n.get() / 2;
         let value = match effect.request.model.starts_with("tool/") {
-            true => Ran { ended: Ended::Finished, status: 1, output: String::new(), errors: "failed".into() }.value(),
+            // Every other program fails.
+            true => match number.is_multiple_of(2) {
+                true => Ran { ended: Ended::Failed, status: 1, output: String::new(), errors: "failed".into() }.value(),
+                false => {
+                    Ran { ended: Ended::Finished, status: 0, output: String::new(), errors: String::new() }.value()
+                }
+            },
+            false if silent => return Outcome::Invalid { raw: String::new(), why: "no reply".into() },
             false => value(&effect.request.response_format, number),
         };
         // The first try of a document does not fit.
@@ -184,8 +191,8 @@ fn every_prompt_is_listed_can_be_changed_and_reaches_a_model() {
         assert_eq!(names.len(), prompts.len(), "{}: names of prompts are unique", card.name);
         let changed: Json = prompts.iter().map(|prompt| (prompt.name, marked(prompt))).collect();
         let mut seen = BTreeSet::new();
-        for task in tasks(card.name) {
-            for effect in asked(card.name, &task, &changed) {
+        for (task, silent) in tasks(card.name).into_iter().flat_map(|task| [(task.clone(), false), (task, true)]) {
+            for effect in asked(card.name, &task, &changed, silent) {
                 let request = format!(
                     "{}{}",
                     effect.request.messages.iter().map(|message| message.rendered()).collect::<Vec<_>>().join("\n"),
@@ -214,9 +221,9 @@ fn every_prompt_is_listed_can_be_changed_and_reaches_a_model() {
 
 #[test]
 fn a_changed_prompt_replaces_the_methods_own_words() {
-    let own = asked("debate", &json!({}), &json!({}));
+    let own = asked("debate", &json!({}), &json!({}), false);
     assert!(own[0].request.messages[0].rendered().contains("as short as it can be"));
-    let longer = asked("debate", &json!({}), &json!({"length": "in about 120 words"}));
+    let longer = asked("debate", &json!({}), &json!({"length": "in about 120 words"}), false);
     assert_eq!(
         own[0].request.messages[0].rendered().replace("as short as it can be", "in about 120 words"),
         longer[0].request.messages[0].rendered()
