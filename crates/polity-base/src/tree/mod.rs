@@ -277,10 +277,10 @@ mod tests {
     fn unknown_kinds_name_the_nearest() {
         let error = unknown_kind("policy", "levelk", &["cournot", "level-k"], "cohorts[0].policy", Origin::Built);
         assert_eq!(error.to_string(), "cohorts[0].policy: there is no policy `levelk`; did you mean `level-k`?");
-        let error = unknown_kind("metric", "median", &["mean", "quantiles"], "metrics[0]", Origin::Built);
-        assert_eq!(error.to_string(), "metrics[0]: there is no metric `median`; did you mean `quantiles`?");
         assert_eq!(error.help.unwrap(), "known: cournot, level-k");
         assert!(!unknown_kind("policy", "zebra", &["level-k"], "", Origin::Built).message.contains("mean"));
+        let error = unknown_kind("metric", "median", &["mean", "quantiles"], "metrics[0]", Origin::Built);
+        assert_eq!(error.to_string(), "metrics[0]: there is no metric `median`; did you mean `quantiles`?");
     }
 
     #[test]

@@ -60,7 +60,7 @@ struct Step {
 }
 
 /// Roles and plan.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 struct Draft {
     roles: Vec<Expert>,
     steps: Vec<Step>,
@@ -146,10 +146,11 @@ impl Method for AutoAgents {
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let mut state: State = context.restore()?.unwrap_or_default();
         if state.draft.is_none() {
-            state.draft = self.drafted(context).await?;
+            // Without a draft there is an empty one, so that none is asked for again after a checkpoint.
+            state.draft = Some(self.drafted(context).await?.unwrap_or_default());
             context.end_round(&state).await?;
         }
-        let draft = state.draft.clone().unwrap_or(Draft { roles: Vec::new(), steps: Vec::new() });
+        let draft = state.draft.clone().unwrap_or_default();
         // A plan without steps is one step.
         let steps =
             if draft.steps.is_empty() { vec![Step { role: String::new(), task: String::new() }] } else { draft.steps };
