@@ -494,7 +494,7 @@ pub enum Verb {
     Calls {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// In a sweep or a comparison, only runs whose name contains this: debate, gsm8k/sc@8
+        /// In a sweep or a comparison, only the runs of this method, or those whose name contains this: sc@8, gsm8k/
         #[arg(long = "run", value_name = "NAME")]
         of: Option<String>,
         /// Only calls of this agent or team member.

@@ -91,6 +91,12 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
     });
     let names: Vec<(String, u64)> = names.collect();
     assert_eq!(names, [vec![("sc@2".to_owned(), 2); 3], vec![("sc@3".to_owned(), 3); 3]].concat());
+    // Runs are chosen by the names in the tables, too.
+    for (run, calls) in [("sc@3", 9), ("sc", 15), ("self-consistency@2", 6)] {
+        let chosen = alone(&folder, &["calls", "sizes", "--run", run, "--json"]);
+        assert_eq!(text(&chosen.stdout).lines().count(), calls, "{run}: {}", text(&chosen.stderr));
+    }
+    refused(&alone(&folder, &["calls", "sizes", "--run", "debate"]), "/1, of the methods sc@2, sc@3");
     // Its own parameters win over those of all.
     let args =
         ["compare", "a=debate", "b=debate:show_reasons=true", "--task", &task, "--model", "sim/medium", "--limit", "2"];
