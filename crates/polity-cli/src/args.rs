@@ -437,7 +437,7 @@ pub enum Verb {
     /// they wait for. It changes nothing, and works while they run.
     #[command(visible_alias = "ps")]
     Status {
-        /// Folder of a run or a sweep, or one that holds runs, at any depth up to six.
+        /// Folder of a run, a sweep or a comparison, or one that holds runs, at any depth up to six.
         #[arg(default_value = "runs")]
         folder: PathBuf,
         /// Print one JSON object.

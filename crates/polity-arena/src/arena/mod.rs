@@ -21,7 +21,7 @@ pub use comparison::{Comparison, TaskOf};
 pub use entrant::Entrant;
 pub use equal::{Allowance, Pilot, Trial, Unit};
 pub use files::{report_of, write};
-pub use members::{Member, members};
+pub use members::{Member, members, planned_runs};
 pub use polity_driver::comparison::is_comparison;
 pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT, read_methods};
 pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
