@@ -120,6 +120,34 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
 }
 
 #[test]
+fn files_named_on_the_command_line_are_beside_the_command() {
+    let folder = scratch("comparisons-files");
+    ["data", "words"].iter().for_each(|name| fs::create_dir(folder.join(name)).unwrap());
+    let lines: Vec<String> = fs::read_to_string(gsm8k()).unwrap().lines().take(4).map(str::to_owned).collect();
+    fs::write(folder.join("data/few.jsonl"), lines.join("\n")).unwrap();
+    fs::write(folder.join("words/again.md"), "Think again, briefly.\n").unwrap();
+    let on = ["--task", "data/few.jsonl", "--model", "sim/medium", "--no-report"];
+    let words = "own=debate:prompts.again={file: words/again.md}";
+    let cut = alone(&folder, &[&["compare", words, "sc@2", "--out", "cut", "--max-calls", "10"][..], &on].concat());
+    assert_eq!(cut.status.code(), Some(7), "{}", text(&cut.stderr));
+    // From its folder, and from another one.
+    let again = alone(&folder, &["resume", "cut", "--max-calls", "20", "--no-report"]);
+    assert_eq!(again.status.code(), Some(7), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).starts_with("data/few.jsonl: 4 items"), "{}", text(&again.stderr));
+    let there = folder.join("cut").display().to_string();
+    done(&alone(folder.parent().unwrap(), &["resume", &there, "--max-calls", "100", "--no-report", "--json"]));
+    let shown = |run: &str| text(&alone(&folder, &["calls", run, "--full"]).stdout);
+    assert!(shown("cut").contains("Think again, briefly."));
+    let all = ["eval", "--method", "debate", "-P", "method.prompts.again={file: words/again.md}", "--out", "one"];
+    assert_eq!(alone(&folder, &[&all[..], &on[..]].concat()).status.code(), Some(0));
+    assert!(shown("one").contains("Think again, briefly."));
+    // One name for two files.
+    fs::write(folder.join("few.jsonl"), "Think.").unwrap();
+    let same = ["eval", "--method", "debate", "-P", "method.prompts.again={file: few.jsonl}", "--out", "same"];
+    refused(&alone(&folder, &[&same[..], &on[..]].concat()), "`few.jsonl` also names another file");
+}
+
+#[test]
 fn repeats_of_a_method_are_a_comparison_that_goes_on() {
     let folder = scratch("comparisons-repeats");
     let task = gsm8k();

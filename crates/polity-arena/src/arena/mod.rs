@@ -244,7 +244,13 @@ impl<'a> Arena<'a> {
         seed: u64,
         run: &Path,
     ) -> Result<Prepared, DriveError> {
-        square.task.scenario(entrant, square.model, &self.wish.edits, (count, seed), run)
+        square.task.scenario(
+            entrant,
+            square.model,
+            (self.wish.edits.as_slice(), self.wish.from.as_path()),
+            (count, seed),
+            run,
+        )
     }
 
     /// Every task with every model, in order.

@@ -81,7 +81,7 @@ pub struct ArenaRequest {
     pub pilot: Option<u32>,
     /// Whether each run is recomputed from its journal before it counts.
     pub replay: bool,
-    /// Changes of the scenario.
+    /// Changes of the scenario. Relative paths in them start at `from`, too.
     pub edits: Vec<(String, Node)>,
     /// Whether questions are sent in batches, where the provider has them; if `None`, as the scenario says.
     pub batch: Option<bool>,
