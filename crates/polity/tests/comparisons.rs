@@ -114,6 +114,9 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
     ] {
         refused(&compare(&methods, "wrong"), words);
     }
+    let of_one =
+        ["compare", "sc", "debate", "--task", &task, "--model", "sim/medium", "-P", "method.show_reasons=false"];
+    refused(&alone(&folder, &of_one), "one method alone is changed after its name: debate:show_reasons=false");
     let twice = ["compare", "sc", "debate", "--task", &task, "--task", &task, "--model", "sim/medium"];
     refused(&alone(&folder, &twice), "is given twice");
     assert!(!folder.join("wrong").exists(), "nothing was begun");

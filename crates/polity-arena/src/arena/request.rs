@@ -161,7 +161,7 @@ impl ArenaRequest {
 }
 
 /// An edit as the flag -P writes it.
-fn as_text((path, value): &(String, Node)) -> String {
+pub(super) fn as_text((path, value): &(String, Node)) -> String {
     format!("{path}={}", value.to_json())
 }
 
