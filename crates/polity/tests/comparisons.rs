@@ -52,7 +52,7 @@ fn a_stated_allowance_sets_the_sizes_of_teams() {
     let pair = &found["compared"][0];
     assert_eq!((&pair["a"], &pair["b"], &pair["model"]), (&"sim/small".into(), &"sim/large".into(), &Value::Null));
     assert!(
-        text(&output.stderr).contains("equal calls with sim/small: 5.000000 per item, as asked for"),
+        text(&output.stderr).contains("equal calls with sim/small: 5 per item, as asked for"),
         "{}",
         text(&output.stderr)
     );
