@@ -520,9 +520,6 @@ fn run(
     out: Option<PathBuf>,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    if prepared.design.is_some() {
-        note("this is a single run of the scenario; `polity sweep` runs its design");
-    }
     with_engine(common, answering, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
@@ -544,7 +541,11 @@ fn run(
             failure
         })?;
         watch.finish();
-        finish(&summary, common, engine.disk.as_ref(), registry)
+        let exit = finish(&summary, common, engine.disk.as_ref(), registry)?;
+        if prepared.design.is_some() {
+            note("this was a single run of the scenario; `polity sweep` runs its design");
+        }
+        Ok(exit)
     })
 }
 
