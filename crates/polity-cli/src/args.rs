@@ -437,7 +437,7 @@ pub enum Verb {
     /// they wait for. It changes nothing, and works while they run.
     #[command(visible_alias = "ps")]
     Status {
-        /// Folder of a run or a sweep, or one that holds runs, at any depth up to six.
+        /// Folder of a run, a sweep or a comparison, or one that holds runs, at any depth up to six.
         #[arg(default_value = "runs")]
         folder: PathBuf,
         /// Print one JSON object.
@@ -494,7 +494,7 @@ pub enum Verb {
     Calls {
         /// Folder of the run, the sweep or the comparison.
         run: PathBuf,
-        /// In a sweep or a comparison, only runs whose name contains this: debate, gsm8k/sc@8
+        /// In a sweep or a comparison, only the runs of this method, or those whose name contains this: sc@8, gsm8k/
         #[arg(long = "run", value_name = "NAME")]
         of: Option<String>,
         /// Only calls of this agent or team member.

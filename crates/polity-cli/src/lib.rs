@@ -68,7 +68,7 @@ use polity_arena::report::{self, Report, render};
 use polity_driver::comparison::is_comparison;
 use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, RunStatus, Summary, Wanted, new_folder};
-use polity_driver::run::{claim_shared, fork_folder, seed_of};
+use polity_driver::run::{claim_for_files, fork_folder, seed_of};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::Node;
@@ -451,7 +451,7 @@ fn report(run: &Path, figures: Option<&Path>, tables: Option<&Path>, registry: &
     let wanted: [(Option<&Path>, Files); 2] = [(figures, report::figures), (tables, report::tables)];
     for (folder, files) in wanted {
         let Some(folder) = folder else { continue };
-        claim_shared(&RealDisk, folder).map_err(|error| {
+        claim_for_files(&RealDisk, folder, report::is_for_papers).map_err(|error| {
             let failure = Failure::from(error);
             Failure { message: failure.message.replace("another --out", "another folder"), ..failure }
         })?;
@@ -520,9 +520,6 @@ fn run(
     out: Option<PathBuf>,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    if prepared.design.is_some() {
-        note("this is a single run of the scenario; `polity sweep` runs its design");
-    }
     with_engine(common, answering, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
@@ -544,7 +541,11 @@ fn run(
             failure
         })?;
         watch.finish();
-        finish(&summary, common, engine.disk.as_ref(), registry)
+        let exit = finish(&summary, common, engine.disk.as_ref(), registry)?;
+        if prepared.design.is_some() {
+            note("this was a single run of the scenario; `polity sweep` runs its design");
+        }
+        Ok(exit)
     })
 }
 

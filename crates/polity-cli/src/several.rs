@@ -17,6 +17,13 @@ pub struct Member {
 }
 
 impl Member {
+    /// Returns its method, as the tables of a comparison call it.
+    fn method(&self) -> Option<&str> {
+        self.about.iter().find(|(column, _)| *column == "method").and_then(|(_, method)| method.as_str())
+    }
+}
+
+impl Member {
     /// Returns what tells it apart, in words.
     pub fn words(&self) -> String {
         let word = |(name, value): &(&str, Value)| match value {
@@ -27,8 +34,8 @@ impl Member {
     }
 }
 
-/// Returns the runs of a sweep or a comparison that have begun, in its order; `None` for any other folder. With `of`, only those whose
-/// name contains it.
+/// Returns the runs of a sweep or a comparison that have begun, in its order; `None` for any other folder. With `of`, only those of the
+/// method with this name in the tables, or, if there is none, those whose name or method contains it.
 pub fn several(dir: &Path, of: Option<&str>) -> Result<Option<Vec<Member>>, Failure> {
     let all: Vec<Member> = if is_sweep(&RealDisk, dir) {
         let member = |run: polity_driver::sweep::SweepRun| {
@@ -65,19 +72,33 @@ pub fn several(dir: &Path, of: Option<&str>) -> Result<Option<Vec<Member>>, Fail
         return Err(Failure::new(Exit::Folder, message));
     }
     let Some(wanted) = of else { return Ok(Some(all)) };
-    let names: Vec<String> = all.iter().map(|member| member.name.clone()).collect();
-    let some: Vec<Member> = all.into_iter().filter(|member| member.name.contains(wanted)).collect();
-    match some.is_empty() {
-        false => Ok(Some(some)),
-        true => {
-            let message = format!(
-                "--run {wanted}: no run of {} has this in its name; its runs are {}",
-                dir.display(),
-                shortened(&names)
-            );
-            Err(Failure::new(Exit::Input, message))
+    // `moa` is also a part of the name of another method's runs.
+    let is_named = |member: &Member| member.method() == Some(wanted);
+    let has_it =
+        |member: &Member| member.name.contains(wanted) || member.method().is_some_and(|method| method.contains(wanted));
+    let is_method = all.iter().any(is_named);
+    let (some, others): (Vec<Member>, Vec<Member>) =
+        all.into_iter().partition(|member| if is_method { is_named(member) } else { has_it(member) });
+    if !some.is_empty() {
+        return Ok(Some(some));
+    }
+    let mut methods: Vec<String> = Vec::new();
+    for method in others.iter().filter_map(Member::method) {
+        if methods.iter().all(|other| other != method) {
+            methods.push(method.to_owned());
         }
     }
+    let names: Vec<String> = others.into_iter().map(|member| member.name).collect();
+    let methods = match methods.is_empty() {
+        true => String::new(),
+        false => format!(", of the methods {}", shortened(&methods)),
+    };
+    let message = format!(
+        "--run {wanted}: no run of {} has this in its name; its runs are {}{methods}",
+        dir.display(),
+        shortened(&names)
+    );
+    Err(Failure::new(Exit::Input, message))
 }
 
 /// Joins names; only the first of many.

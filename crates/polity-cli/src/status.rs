@@ -3,6 +3,7 @@
 use super::failure::{Exit, Failure};
 use super::output::{self, json, note, print_text};
 use super::progress::si;
+use polity_arena::arena::{is_comparison, members, planned_runs};
 use polity_driver::control::{self, Status};
 use polity_driver::results::{self, Run};
 use polity_driver::run::{Engine, RunStatus};
@@ -14,6 +15,7 @@ use polity_store::printable::on_one_line;
 use polity_view::is_run;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -62,12 +64,26 @@ struct Group {
     runs: usize,
 }
 
+/// A comparison as the output shows it.
+#[derive(Debug, Serialize)]
+struct Compared {
+    comparison: String,
+    /// `running`, `paused`, `stopped`, `budget`, `done` or `damaged`.
+    state: &'static str,
+    done: usize,
+    runs: usize,
+    /// How it goes on, or what is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
 /// The folders that were found.
 #[derive(Debug, Default)]
 struct Found {
-    /// Runs by folder, and whether each belongs to a sweep.
+    /// Runs by folder, and whether each belongs to a sweep or a comparison.
     runs: Vec<(PathBuf, bool)>,
     sweeps: Vec<PathBuf>,
+    comparisons: Vec<PathBuf>,
 }
 
 pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
@@ -79,22 +95,23 @@ pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let mut found = Found::default();
     look(folder, DEPTH, false, &mut found);
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let runs = rows(&found, &disk);
+    let mut runs = rows(&found, &disk);
     let sweeps: Vec<Group> = found.sweeps.iter().map(|sweep| group(sweep, &runs, disk.as_ref())).collect();
+    let comparisons: Vec<Compared> =
+        found.comparisons.iter().map(|comparison| compared(comparison, &mut runs, disk.as_ref())).collect();
     if as_json {
-        output::print_line(&json(
-            &serde_json::json!({ "sweeps": sweeps, "runs": runs.iter().map(|(row, _)| row).collect::<Vec<_>>() }),
-        ));
+        let runs: Vec<&Row> = runs.iter().map(|(row, _)| row).collect();
+        output::print_line(&json(&serde_json::json!({ "sweeps": sweeps, "comparisons": comparisons, "runs": runs })));
         return Ok(Exit::Done);
     }
-    show(&runs, &sweeps);
-    if found.runs.is_empty() && sweeps.is_empty() {
+    show(&runs, &sweeps, &comparisons);
+    if found.runs.is_empty() && sweeps.is_empty() && comparisons.is_empty() {
         note(&format!("there are no runs in {}", folder.display()));
     }
     Ok(Exit::Done)
 }
 
-/// Collects the runs and sweeps at and below a folder, by name. Links may lead elsewhere, so they are not followed.
+/// Collects the runs, sweeps and comparisons at and below a folder, by name. Links may lead elsewhere, so they are not followed.
 fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     if is_run(folder) {
         found.runs.push((folder.to_path_buf(), within));
@@ -104,15 +121,23 @@ fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     if sweep {
         found.sweeps.push(folder.to_path_buf());
     }
-    // Its own runs count, however deep it is: runs/ARM/SEED.
-    let depth = if sweep { depth.max(3) } else { depth };
+    let comparison = is_comparison(&RealDisk, folder);
+    if comparison {
+        found.comparisons.push(folder.to_path_buf());
+    }
+    // Its own runs count, however deep it is: runs/ARM/SEED, runs/MODEL/TASK/METHOD/SEED.
+    let depth = match (sweep, comparison) {
+        (_, true) => depth.max(5),
+        (true, false) => depth.max(3),
+        (false, false) => depth,
+    };
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         if depth > 0 && !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            look(&entry.path(), depth - 1, within || sweep, found);
+            look(&entry.path(), depth - 1, within || sweep || comparison, found);
         }
     }
 }
@@ -230,8 +255,46 @@ fn group(sweep: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Group {
     }
 }
 
-/// The table on the terminal. Of the runs of a sweep, only those that are not done.
-fn show(runs: &[(Row, bool)], sweeps: &[Group]) {
+/// The comparison in a folder. A stopped run of it goes on with it, so the run's row then says so.
+fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Compared {
+    let folder = comparison.display().to_string();
+    let own = match members(disk, comparison).and_then(|own| Ok((own, planned_runs(disk, comparison)?))) {
+        Ok(own) => own,
+        Err(error) => {
+            let why = Some(error.to_string());
+            return Compared { comparison: folder, state: "damaged", done: 0, runs: 0, why };
+        }
+    };
+    let (own, planned) = (own.0.iter().map(|run| comparison.join(&run.run)).collect::<BTreeSet<PathBuf>>(), own.1);
+    let resume = format!("polity resume {folder}");
+    let (mut done, mut states) = (0, BTreeSet::new());
+    for (row, _) in runs {
+        if !Path::new(&row.run).starts_with(comparison) {
+            continue;
+        }
+        states.insert(row.state);
+        done += usize::from(row.state == "done" && own.contains(Path::new(&row.run)));
+        if row.state == "stopped" && row.why.as_ref().is_some_and(|why| why.starts_with("polity resume ")) {
+            row.why = Some(resume.clone());
+        }
+    }
+    // Its results are written after its last run.
+    let ended = done >= planned && disk.exists(&comparison.join("methods.jsonl")).unwrap_or(false);
+    let (state, why) = match () {
+        () if states.contains("running") => ("running", None),
+        () if states.contains("paused") => ("paused", None),
+        () if ended => ("done", None),
+        () if states.contains("budget") => {
+            ("budget", Some(format!("the budget is used up; `{resume}` continues with a higher limit")))
+        }
+        () => ("stopped", Some(resume)),
+    };
+    Compared { comparison: folder, state, done: done.min(planned), runs: planned, why }
+}
+
+/// The table on the terminal. Of the runs of a sweep, only those that are not done; of a comparison, only those that are under way or
+/// damaged, since the others go on with it.
+fn show(runs: &[(Row, bool)], sweeps: &[Group], comparisons: &[Compared]) {
     let mut table = output::table(["run", "state", "done", "acts/s", "left", "spent", ""].map(str::to_owned).to_vec());
     let mut rows = 0;
     for Group { sweep, state, done, runs, .. } in sweeps {
@@ -239,8 +302,19 @@ fn show(runs: &[(Row, bool)], sweeps: &[Group]) {
         table.add_row([sweep, *state, &done, "", "", "", ""].map(str::to_owned));
         rows += 1;
     }
+    for Compared { comparison, state, done, runs, why } in comparisons {
+        let done = format!("{done} of {runs} runs");
+        let why = why.as_deref().map(|why| on_one_line(why).into_owned()).unwrap_or_default();
+        table.add_row([comparison, *state, &done, "", "", "", &why].map(str::to_owned));
+        rows += 1;
+    }
+    let of_a_comparison =
+        |row: &Row| comparisons.iter().any(|shown| Path::new(&row.run).starts_with(&shown.comparison));
     for (row, within) in runs {
         if *within && row.state == "done" {
+            continue;
+        }
+        if matches!(row.state, "stopped" | "budget") && of_a_comparison(row) {
             continue;
         }
         let done = match row.items {

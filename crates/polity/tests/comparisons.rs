@@ -52,7 +52,7 @@ fn a_stated_allowance_sets_the_sizes_of_teams() {
     let pair = &found["compared"][0];
     assert_eq!((&pair["a"], &pair["b"], &pair["model"]), (&"sim/small".into(), &"sim/large".into(), &Value::Null));
     assert!(
-        text(&output.stderr).contains("equal calls with sim/small: 5.000000 per item, as asked for"),
+        text(&output.stderr).contains("equal calls with sim/small: 5 per item, as asked for"),
         "{}",
         text(&output.stderr)
     );
@@ -91,6 +91,12 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
     });
     let names: Vec<(String, u64)> = names.collect();
     assert_eq!(names, [vec![("sc@2".to_owned(), 2); 3], vec![("sc@3".to_owned(), 3); 3]].concat());
+    // Runs are chosen by the names in the tables, too.
+    for (run, calls) in [("sc@3", 9), ("sc", 15), ("self-consistency@2", 6)] {
+        let chosen = alone(&folder, &["calls", "sizes", "--run", run, "--json"]);
+        assert_eq!(text(&chosen.stdout).lines().count(), calls, "{run}: {}", text(&chosen.stderr));
+    }
+    refused(&alone(&folder, &["calls", "sizes", "--run", "debate"]), "/1, of the methods sc@2, sc@3");
     // Its own parameters win over those of all.
     let args =
         ["compare", "a=debate", "b=debate:show_reasons=true", "--task", &task, "--model", "sim/medium", "--limit", "2"];
@@ -108,9 +114,40 @@ fn variants_of_a_method_are_told_apart_and_wrong_ones_are_refused() {
     ] {
         refused(&compare(&methods, "wrong"), words);
     }
+    let of_one =
+        ["compare", "sc", "debate", "--task", &task, "--model", "sim/medium", "-P", "method.show_reasons=false"];
+    refused(&alone(&folder, &of_one), "one method alone is changed after its name: debate:show_reasons=false");
     let twice = ["compare", "sc", "debate", "--task", &task, "--task", &task, "--model", "sim/medium"];
     refused(&alone(&folder, &twice), "is given twice");
     assert!(!folder.join("wrong").exists(), "nothing was begun");
+}
+
+#[test]
+fn files_named_on_the_command_line_are_beside_the_command() {
+    let folder = scratch("comparisons-files");
+    ["data", "words"].iter().for_each(|name| fs::create_dir(folder.join(name)).unwrap());
+    let lines: Vec<String> = fs::read_to_string(gsm8k()).unwrap().lines().take(4).map(str::to_owned).collect();
+    fs::write(folder.join("data/few.jsonl"), lines.join("\n")).unwrap();
+    fs::write(folder.join("words/again.md"), "Think again, briefly.\n").unwrap();
+    let on = ["--task", "data/few.jsonl", "--model", "sim/medium", "--no-report"];
+    let words = "own=debate:prompts.again={file: words/again.md}";
+    let cut = alone(&folder, &[&["compare", words, "sc@2", "--out", "cut", "--max-calls", "10"][..], &on].concat());
+    assert_eq!(cut.status.code(), Some(7), "{}", text(&cut.stderr));
+    // From its folder, and from another one.
+    let again = alone(&folder, &["resume", "cut", "--max-calls", "20", "--no-report"]);
+    assert_eq!(again.status.code(), Some(7), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).starts_with("data/few.jsonl: 4 items"), "{}", text(&again.stderr));
+    let there = folder.join("cut").display().to_string();
+    done(&alone(folder.parent().unwrap(), &["resume", &there, "--max-calls", "100", "--no-report", "--json"]));
+    let shown = |run: &str| text(&alone(&folder, &["calls", run, "--full"]).stdout);
+    assert!(shown("cut").contains("Think again, briefly."));
+    let all = ["eval", "--method", "debate", "-P", "method.prompts.again={file: words/again.md}", "--out", "one"];
+    assert_eq!(alone(&folder, &[&all[..], &on[..]].concat()).status.code(), Some(0));
+    assert!(shown("one").contains("Think again, briefly."));
+    // One name for two files.
+    fs::write(folder.join("few.jsonl"), "Think.").unwrap();
+    let same = ["eval", "--method", "debate", "-P", "method.prompts.again={file: few.jsonl}", "--out", "same"];
+    refused(&alone(&folder, &[&same[..], &on[..]].concat()), "`few.jsonl` also names another file");
 }
 
 #[test]
@@ -207,7 +244,8 @@ fn dollars_that_are_not_known_are_said_and_never_made_equal() {
     for file in ["table.tex", "table.md", "report.html"] {
         assert!(fs::read_to_string(folder.join("unknown").join(file)).unwrap().contains("not known"), "{file}");
     }
-    assert!(!fs::read_to_string(folder.join("unknown/table.tex")).unwrap().contains("0.0000"));
+    let latex = fs::read_to_string(folder.join("unknown/table.tex")).unwrap();
+    assert!(!latex.contains("0.0000") && latex.contains(", openai/medium, seed 1"), "{latex}");
     let calls = alone(&folder, &["calls", "unknown", "--limit", "1"]);
     assert!(text(&calls.stdout).contains("cost not known") && !text(&calls.stdout).contains("$0.0"), "{calls:?}");
     let call = last_line(&alone(&folder, &["calls", "unknown", "--limit", "1", "--json"]));

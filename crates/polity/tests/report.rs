@@ -107,6 +107,7 @@ fn figures_and_tables_are_files_for_papers() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
+    assert!(names.iter().all(|name| name.starts_with("figure-") || name.starts_with("table-")), "{names:?}");
     for (start, ends) in [("figure-1-", ["csv", "pdf", "svg"]), ("table-1-", ["csv", "md", "tex"])] {
         let own: Vec<&String> = names.iter().filter(|name| name.starts_with(start)).collect();
         assert_eq!(own.len(), 3, "{names:?}");

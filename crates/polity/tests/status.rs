@@ -118,6 +118,34 @@ fn a_sweep_is_one_line() {
 }
 
 #[test]
+fn a_comparison_is_one_line_that_says_how_it_goes_on() {
+    let home = home();
+    let folder = home.path();
+    let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/gsm8k-test-200.jsonl").display().to_string();
+    let args = ["compare", "single", "sc@2", "--task", &task, "--model", "sim/medium", "--limit", "4"];
+    let cut = polity(folder, &[&args[..], &["--max-calls", "6", "--no-report", "--out", "runs/both"]].concat());
+    assert_eq!(cut.status.code(), Some(7), "{}", text(&cut.stderr));
+    let is = |state: &str, done: u64| {
+        let told = status(folder, "runs");
+        let both = &told["comparisons"][0];
+        assert_eq!(both["comparison"], "runs/both");
+        let found = (both["state"].as_str(), both["done"].as_u64(), both["runs"].as_u64());
+        assert_eq!(found, (Some(state), Some(done), Some(2)), "{both}");
+        let table = text(&polity(folder, &["status"]).stdout);
+        assert_eq!(table.lines().count(), 2, "{table}");
+        assert!(table.contains(&format!("{done} of 2 runs")), "{table}");
+        assert_eq!(table.contains("polity resume runs/both"), state != "done", "{table}");
+    };
+    is("budget", 1);
+    // A run that has not begun, as after an interrupt.
+    fs::remove_dir_all(folder.join("runs/both/runs/sim_medium/gsm8k-test-200/self-consistency@2")).unwrap();
+    is("stopped", 1);
+    let resumed = polity(folder, &["resume", "runs/both", "--max-calls", "100", "--no-report"]);
+    assert!(resumed.status.success(), "{}", text(&resumed.stderr));
+    is("done", 2);
+}
+
+#[test]
 fn lines_for_programs_name_the_run_and_the_time_left() {
     let home = home();
     let args = ["run", "rings.yaml", "--rounds", "1e8", "--out", "far", "--max-time", "6", "--log-format", "json"];

@@ -184,14 +184,13 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
 fn basis(comparison: &Comparison) -> String {
     let Comparison { items, models, seed, repeats, .. } = comparison;
     let of_models = match (comparison.simulated, models.len()) {
-        (true, 1) => "a simulated model, no evidence about any real one",
-        (true, _) => "some simulated, and these are no evidence about any real model",
-        (false, 1) => "a model",
-        (false, _) => "models",
+        (true, 1) => " (a simulated model, no evidence about any real one)",
+        (true, _) => " (some simulated, and these are no evidence about any real model)",
+        (false, _) => "",
     };
     let repeats = if *repeats == 1 { String::new() } else { format!(", {repeats} runs each") };
     let (tasks, models) = (comparison.task_names(), joined(models.iter().map(String::as_str)));
-    format!("{items} items of {tasks}, {models} ({of_models}), seed {seed}{repeats}.")
+    format!("{items} items of {tasks}, {models}{of_models}, seed {seed}{repeats}.")
 }
 
 const INTERVALS: &str = "Intervals are 95 % percentile bootstrap over items";

@@ -64,3 +64,12 @@ pub fn members(disk: &dyn Disk, dir: &Path) -> Result<Vec<Member>, DriveError> {
     found.sort_by_key(|(place, member)| (*place, member.members, member.seed));
     Ok(found.into_iter().map(|(_, member)| member).collect())
 }
+
+/// Returns how many runs a comparison has once it has ended, without those of pilots.
+///
+/// # Errors
+/// [`DriveError::Folder`] if its record cannot be read, [`DriveError::Disk`].
+pub fn planned_runs(disk: &dyn Disk, dir: &Path) -> Result<usize, DriveError> {
+    let Record { tasks, models, methods, repeats, .. } = Record::read(disk, dir)?;
+    Ok(tasks.len() * models.len() * methods.len() * repeats as usize)
+}

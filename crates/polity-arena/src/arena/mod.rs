@@ -21,7 +21,7 @@ pub use comparison::{Comparison, TaskOf};
 pub use entrant::Entrant;
 pub use equal::{Allowance, Pilot, Trial, Unit};
 pub use files::{report_of, write};
-pub use members::{Member, members};
+pub use members::{Member, members, planned_runs};
 pub use polity_driver::comparison::is_comparison;
 pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT, read_methods};
 pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
@@ -34,11 +34,12 @@ use entrant::folder_name;
 use polity_driver::comparison::RUNS;
 use polity_driver::drive::{Totals, Unwatched, Watch};
 use polity_driver::results;
-use polity_driver::run::{Engine, Extent, Folder, Manifest, Prepared, RunStatus, Summary, claim_shared};
+use polity_driver::run::{Engine, Extent, Folder, Manifest, Prepared, RunStatus, Summary, claim_shared, quoted};
 use polity_kernel::scenario::Budget;
+use polity_kernel::tree::{Node, TreeError};
 use polity_store::DriveError;
 use polity_store::disk::write_atomically;
-use request::Record;
+use request::{Record, as_text};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use task::{SCENARIO, scenario_beside};
@@ -204,10 +205,36 @@ impl<'a> Arena<'a> {
         self.check_number()?;
         for square in self.squares() {
             for entrant in &self.entrants {
-                self.validate(entrant, square).map_err(|error| named(entrant, error))?;
+                self.validate(entrant, square).map_err(|error| self.explained(entrant, square, error))?;
             }
         }
         Ok(())
+    }
+
+    /// Adds the method's name to an error. If a parameter of all methods is unknown to this one, also how to give it to another method
+    /// alone.
+    fn explained(&self, entrant: &Entrant, square: Square<'_>, error: DriveError) -> DriveError {
+        let edit = match &error {
+            DriveError::Scenario(TreeError { message, path, .. }) if message.starts_with("unknown key") => {
+                let within = format!("{path}.");
+                let sets = |(at, _): &&(String, Node)| at == path || at.starts_with(&within);
+                // The method's own parameters come last, and are named with it.
+                let own = entrant.set.iter().any(|edit| sets(&edit));
+                self.wish.edits.iter().find(sets).filter(|_| !own && self.entrants.len() > 1)
+            }
+            _ => None,
+        };
+        let edit = edit.map(as_text);
+        let Some(parameter) = edit.as_deref().and_then(|edit| edit.strip_prefix("method.")) else {
+            return named(entrant, error);
+        };
+        let knows = |other: &&Entrant| self.validate(other, square).is_ok();
+        let method = self.entrants.iter().find(knows).map_or("METHOD", |other| other.method);
+        DriveError::Input(format!(
+            "{}. -P holds for every method; one method alone is changed after its name: {}",
+            named(entrant, error),
+            quoted(&format!("{method}:{parameter}"))
+        ))
     }
 
     fn check_number(&self) -> Result<(), DriveError> {
@@ -244,7 +271,13 @@ impl<'a> Arena<'a> {
         seed: u64,
         run: &Path,
     ) -> Result<Prepared, DriveError> {
-        square.task.scenario(entrant, square.model, &self.wish.edits, (count, seed), run)
+        square.task.scenario(
+            entrant,
+            square.model,
+            (self.wish.edits.as_slice(), self.wish.from.as_path()),
+            (count, seed),
+            run,
+        )
     }
 
     /// Every task with every model, in order.

@@ -81,7 +81,7 @@ pub struct ArenaRequest {
     pub pilot: Option<u32>,
     /// Whether each run is recomputed from its journal before it counts.
     pub replay: bool,
-    /// Changes of the scenario.
+    /// Changes of the scenario. Relative paths in them start at `from`, too.
     pub edits: Vec<(String, Node)>,
     /// Whether questions are sent in batches, where the provider has them; if `None`, as the scenario says.
     pub batch: Option<bool>,
@@ -161,7 +161,7 @@ impl ArenaRequest {
 }
 
 /// An edit as the flag -P writes it.
-fn as_text((path, value): &(String, Node)) -> String {
+pub(super) fn as_text((path, value): &(String, Node)) -> String {
     format!("{path}={}", value.to_json())
 }
 
@@ -284,7 +284,7 @@ impl Record {
             members: self.members,
             rounds: self.rounds,
             tasks: self.tasks,
-            from: dir.join(self.from),
+            from: plainly(dir.join(self.from)),
             models: self.models,
             limit: self.limit,
             seed: self.seed,
@@ -296,6 +296,25 @@ impl Record {
             batch: self.batch,
             budget: self.budget,
         })
+    }
+}
+
+/// The same folder without needless steps (`runs/four/../..` is the current one, empty), unless links make it another folder.
+fn plainly(path: PathBuf) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        let in_a_folder = matches!(plain.components().next_back(), Some(Component::Normal(_)));
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if in_a_folder => drop(plain.pop()),
+            Component::ParentDir if plain.has_root() => {}
+            part => plain.push(part),
+        }
+    }
+    let real = |path: &Path| Path::new(".").join(path).canonicalize();
+    match (real(&path), real(&plain)) {
+        (Ok(there), Ok(here)) if there != here => path,
+        _ => plain,
     }
 }
 
@@ -339,6 +358,20 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_named_plainly() {
+        for (path, plain) in [
+            ("no/../data", "data"),
+            ("no/..", ""),
+            ("./no/../../x", "../x"),
+            ("../no", "../no"),
+            ("/no/../../x", "/x"),
+            ("", ""),
+        ] {
+            assert_eq!(plainly(path.into()), Path::new(plain), "{path}");
+        }
+    }
+
+    #[test]
     fn a_request_is_read_back_as_it_was() {
         let mut request = ArenaRequest::of(Asked::Compare, vec!["sc@8".into()], "data/x.jsonl".into(), "sim/a".into());
         request.equal = Some(Allowance::read("usd=0.01").unwrap());
@@ -362,7 +395,7 @@ mod tests {
             request.edits.iter().map(|(path, value)| (path.clone(), value.to_json())).collect::<Vec<_>>()
         };
         assert_eq!(json(&again), json(&request));
-        assert_eq!(again.path_of(Path::new("data/x.jsonl")), Path::new("out/../data/x.jsonl"));
+        assert_eq!(again.path_of(Path::new("data/x.jsonl")), Path::new("data/x.jsonl"));
     }
 
     #[test]

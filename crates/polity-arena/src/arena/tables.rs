@@ -240,19 +240,24 @@ fn amount(per_item: f64) -> String {
     if per_item < 1.0 { format!("{per_item:.6}") } else { format!("{per_item:.1}") }
 }
 
+/// Formats an allowance, to a millionth: 5117, 1686.6, 0.000123.
+fn stated(allowance: f64) -> String {
+    format!("{allowance:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// What the allowances are and what the pilots took, one sentence each.
 #[must_use]
 pub fn allowances(comparison: &Comparison) -> Vec<String> {
     let of = |pilot: &Pilot| {
         let place = comparison.place(&pilot.task, Some(&pilot.model));
-        let (unit, allowance, items) = (pilot.unit.word(), pilot.allowance, pilot.items);
+        let (unit, allowance, items) = (pilot.unit.word(), stated(pilot.allowance), pilot.items);
         match &pilot.set_by {
             Some(method) => format!(
-                "equal {unit}{place}: {allowance:.6} per item, which is what {method} uses on the first {items} items"
+                "equal {unit}{place}: {allowance} per item, which is what {method} uses on the first {items} items"
             ),
-            None => format!(
-                "equal {unit}{place}: {allowance:.6} per item, as asked for, measured on the first {items} items"
-            ),
+            None => {
+                format!("equal {unit}{place}: {allowance} per item, as asked for, measured on the first {items} items")
+            }
         }
     };
     let mut lines: Vec<String> = comparison.pilots.iter().map(of).collect();

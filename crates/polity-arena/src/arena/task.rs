@@ -8,6 +8,7 @@ use polity_kernel::population::Table;
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::{Node, Value};
 use polity_store::disk::Disk;
+use polity_store::files::Reach;
 use polity_store::files::table::read_table;
 use polity_store::{DriveError, Fault};
 use serde_json::json;
@@ -105,14 +106,14 @@ impl Task {
     }
 
     /// Returns the scenario in which a method works on the first `count` items, ready to run in `out`. The method's own parameters come
-    /// after `edits`, which are those of all methods.
+    /// after `edits`, which are those of all methods. Relative paths in both start at `from`, the folder of the command that gives them.
     ///
     /// Errors: those of scenarios; [`DriveError::Input`] for items without right answers.
     pub fn scenario(
         &self,
         entrant: &Entrant,
         model: &str,
-        edits: &[(String, Node)],
+        (edits, from): (&[(String, Node)], &Path),
         (count, seed): (u32, u64),
         out: &Path,
     ) -> Result<Prepared, DriveError> {
@@ -120,9 +121,9 @@ impl Task {
         self.columns.iter().for_each(|column| items[*column] = (*column).into());
         let tree = scenario_on(entrant, model, edits, &self.name(), items, seed)?;
         let source = out.join(SCENARIO).display().to_string();
-        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let reach = Reach::from(self.path.parent().unwrap_or(Path::new("."))).with_edits_from(from);
         let edits = edits.iter().chain(&entrant.set).cloned().collect();
-        let mut prepared = prepare(tree, &source, folder, "eval", edits)?;
+        let mut prepared = prepare(tree, &source, reach, "eval", edits)?;
         // They are part of the scenario stored with the run.
         prepared.edits.clear();
         let read = Scenario::read(&prepared.tree)?;

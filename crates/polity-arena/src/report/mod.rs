@@ -35,7 +35,7 @@ pub use page::{
     Agents, Bar, Chart, DataTable, Figure, Mark, Node, Panel, Place, Point, Report, Section, Series, Shape,
 };
 pub(crate) use paper::tex;
-pub use paper::{File, figures, tables};
+pub use paper::{File, figures, is_for_papers, tables};
 pub use scatter::frontier;
 pub use text::{measured, short};
 

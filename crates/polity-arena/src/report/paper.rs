@@ -59,6 +59,13 @@ pub fn tables(report: &Report) -> Vec<File> {
     files
 }
 
+/// Whether [`figures`] and [`tables`] give their files such names.
+#[must_use]
+pub fn is_for_papers(name: &str) -> bool {
+    let rest = name.strip_prefix("figure-").or_else(|| name.strip_prefix("table-"));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// A title as a part of a file's name.
 fn slug(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

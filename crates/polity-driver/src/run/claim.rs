@@ -29,9 +29,7 @@ pub(crate) fn claim(
     refuse: &dyn Fn() -> Result<(), DriveError>,
 ) -> Result<Box<dyn Send>, DriveError> {
     if disk.exists(path).map_err(DriveError::disk(path))? {
-        let inside = disk.list(path).map_err(|_| {
-            DriveError::Folder(format!("{} already exists and is not a folder; choose another --out", path.display()))
-        })?;
+        let inside = disk.list(path).map_err(|_| not_a_folder(path))?;
         refuse()?;
         let taken = |what: &str, why: &str| {
             Err(DriveError::Folder(format!(
@@ -64,6 +62,10 @@ pub(crate) fn claim(
     Ok(lock)
 }
 
+fn not_a_folder(path: &Path) -> DriveError {
+    DriveError::Folder(format!("{} already exists and is not a folder; choose another --out", path.display()))
+}
+
 /// Why a folder could not be made: the place is wrong, or the disk fails.
 fn not_made(path: &Path, error: io::Error) -> DriveError {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
@@ -82,6 +84,22 @@ pub fn claim_shared(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
         return Ok(());
     }
     claim(disk, path, &|names, is_file| names == [LOCK] && is_file, &|| Ok(())).map(drop)
+}
+
+/// Creates a folder for files that no command continues, or takes one that is Polity's or whose files all have names that are `ours`. It
+/// gets no mark and no lock.
+pub fn claim_for_files(disk: &dyn Disk, path: &Path, ours: fn(&str) -> bool) -> Result<(), DriveError> {
+    if disk.exists(path).map_err(DriveError::disk(path))? && !is_marked(disk, path) {
+        disk.list(path).map_err(|_| not_a_folder(path))?;
+        let is_ours = move |names: &[&str], is_file: bool| is_file && matches!(names, [name] if ours(name));
+        if let Some(other) = foreign(disk, path, &is_ours)? {
+            return Err(DriveError::Folder(format!(
+                "{} is not empty (it holds {other}); nothing was changed. Choose another --out",
+                path.display()
+            )));
+        }
+    }
+    create_dir_durably(disk, path).map_err(|error| not_made(path, error))
 }
 
 /// Writes the mark, durably before anything else is written.

@@ -21,8 +21,8 @@ mod summary;
 mod whole;
 
 pub use calls::{Shown, Texts, Wanted, calls, each_answer};
-pub use claim::claim_shared;
 pub(crate) use claim::{LOCK, claim, irregular, is_marked, lock, only_regular};
+pub use claim::{claim_for_files, claim_shared};
 pub(crate) use engine::Survey;
 pub use engine::{Engine, Extent, new_folder};
 pub use estimate::{Basis, COVERAGE, Forecast};

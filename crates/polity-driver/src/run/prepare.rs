@@ -207,6 +207,10 @@ impl Prepared {
                     (path, Arc::new(bytes))
                 }
             };
+            // A run keeps one file a name.
+            if prepared.files.iter().any(|file| file.entry.path == wish.path && file.bytes != bytes) {
+                return Err(blame(&format!("`{}` also names another file, so rename one of the two", wish.path)));
+            }
             let Inputs { tables, edges, texts, bytes: kept, .. } = &self.inputs;
             match (tables.get(&wish.path), edges.get(&wish.path), texts.get(&wish.path)) {
                 (Some(table), _, _) if matches!(wish.kind, FileKind::Table | FileKind::Texts | FileKind::Folder) => {

@@ -25,6 +25,8 @@ pub struct Reach {
     allowed: Vec<PathBuf>,
     /// Whether edits come from the user.
     own_edits: bool,
+    /// Base of relative paths in the user's edits, if it is another one.
+    edits_folder: Option<PathBuf>,
 }
 
 impl From<&Path> for Reach {
@@ -39,7 +41,7 @@ impl Reach {
     pub fn of(folder: &Path, allowed: &[PathBuf]) -> Self {
         // The parent of `demo.yaml` is the empty path.
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        Reach { folder: folder.to_path_buf(), allowed: allowed.to_vec(), own_edits: true }
+        Reach { folder: folder.to_path_buf(), allowed: allowed.to_vec(), own_edits: true, edits_folder: None }
     }
 
     /// The same if edits also come from a file, namely a system's.
@@ -48,12 +50,27 @@ impl Reach {
         Reach { own_edits: false, ..self }
     }
 
+    /// The same where relative paths in the user's edits start at another folder; empty for the current one.
+    #[must_use]
+    pub fn with_edits_from(self, folder: &Path) -> Self {
+        Reach { edits_folder: Some(folder.to_path_buf()), ..self }
+    }
+
+    /// Returns the path of a file or folder named at `origin`.
+    fn path(&self, name: &str, origin: &Origin) -> PathBuf {
+        let folder = match (origin, &self.edits_folder) {
+            (Origin::Edit(_), Some(folder)) if self.own_edits => folder,
+            _ => &self.folder,
+        };
+        folder.join(name)
+    }
+
     /// Reads a file named at `origin`; returns it with its path.
     ///
     /// # Errors
     /// A sentence with the path: files out of reach, and unreadable files.
     pub fn read(&self, name: &str, origin: &Origin) -> Result<(PathBuf, Vec<u8>), String> {
-        let path = self.folder.join(name);
+        let path = self.path(name, origin);
         let place = match origin {
             Origin::Built => path.clone(),
             Origin::Edit(_) if self.own_edits => path.clone(),
@@ -69,7 +86,7 @@ impl Reach {
     /// # Errors
     /// A sentence with the path: folders and files out of reach, too many files, and files that are not text.
     pub fn read_folder(&self, name: &str, origin: &Origin) -> Result<(PathBuf, Vec<u8>), String> {
-        let folder = self.folder.join(name);
+        let folder = self.path(name, origin);
         if !folder.is_dir() {
             return Err(format!("there is no folder `{}`", folder.display()));
         }
@@ -204,6 +221,11 @@ mod tests {
         for origin in [Origin::Built, Origin::Edit("population.file=../../secret".into())] {
             assert_eq!(reach.read("../../secret", &origin).unwrap().1, b"secret");
         }
+        // Where edits have a folder of their own, only they are read from there.
+        let edit = Origin::Edit("population.file=data/a.csv".into());
+        let elsewhere = reach.clone().with_edits_from(&home.path().join("project"));
+        assert!(elsewhere.read("data/a.csv", &edit).is_ok() && reach.read("data/a.csv", &edit).is_err());
+        assert!(elsewhere.read("own/b.csv", &WRITTEN).is_ok() && elsewhere.read("data/a.csv", &WRITTEN).is_err());
         let edit = Origin::Edit("items.file=../../secret of system.yaml".into());
         assert!(reach.with_edits_of_others().read("../../secret", &edit).is_err());
         let allowed = Reach::of(&demo, &[home.path().join("project")]);
