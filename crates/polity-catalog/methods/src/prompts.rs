@@ -54,20 +54,27 @@ fn tasks(method: &str) -> Vec<Json> {
             json!({"agents": 1}),
         ],
         "tree-of-thoughts" => vec![json!({"method": {"evaluate": "vote"}}), json!({"method": {"evaluate": "value"}})],
-        "workflow" => vec![json!({"tools": ["calculator"], "method": {"steps": [
-            {"id": "a", "ask": "Answer.", "samples": 2},
-            {"id": "b", "act": "Act.", "most": 2},
-            {"id": "c", "choose": ["a", "b"]},
-            {"id": "d", "review": "c"},
-            {"revise": "a", "after": "d"},
-            {"id": "d", "review": "c"},
-            {"revise": "a", "after": "d"},
-            {"id": "d", "review": "c"},
-            {"revise": "a", "after": "d"},
-            {"route": "Choose.", "branches": {"x": [{"text": "x"}], "y": [{"text": "y"}]}},
-            {"hand_off": "Work.", "most": 2},
-            {"chat": "Talk.", "most": 2},
-        ]}})],
+        "workflow" => [
+            json!([
+                {"id": "a", "ask": "Answer.", "samples": 2},
+                {"id": "b", "act": "Act.", "most": 2},
+                {"id": "c", "choose": ["a", "b"]},
+                {"id": "d", "review": "c"},
+                {"id": "d", "review": "c"},
+                {"route": "Choose.", "branches": {"x": [{"text": "x"}], "y": [{"text": "y"}]}},
+                {"hand_off": "Work.", "most": 2},
+                {"chat": "Talk.", "most": 2},
+            ]),
+            json!([
+                {"id": "a", "ask": "Answer."},
+                {"id": "b", "review": "a"},
+                {"revise": "a", "after": "b"},
+                {"id": "b", "review": "a"},
+                {"revise": "a", "after": "b"},
+            ]),
+        ]
+        .map(|steps| json!({"tools": ["calculator"], "method": {"steps": steps}}))
+        .to_vec(),
         _ => vec![json!({})],
     };
     let with_adversary = |task: &Json| {
