@@ -94,7 +94,7 @@ fn wrong_scenarios_are_answered_with_what_to_write() {
             "{kind: deffuant-weisbuch, epsilon: 0.3}",
             "user",
             &[
-                "the world `opinion` has no observed table called `feed`",
+                "the policy `user` does not fit this world: it reads the table `feed`, which the world `opinion` does not show",
                 "`polity explain opinion` lists the policies that fit",
             ],
         ),
