@@ -15,16 +15,12 @@ pub struct Bar {
     /// When the last progress line was printed; at first, when progress was first told.
     told: Option<Instant>,
     pace: Pace,
-    /// The run's folder, for lines that programs read.
-    run: String,
     _stop: Stop,
 }
 
 /// What a line of progress tells programs.
 #[derive(Serialize)]
 struct Line<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    run: &'a str,
     #[serde(flatten)]
     progress: &'a Progress,
     /// Actions of agents per second; in an evaluation, none.
@@ -46,12 +42,13 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
             bar.set_style(style);
         }
-        Bar { bar, begun: false, told: None, pace: Pace::default(), run: String::new(), _stop: stop }
+        Bar { bar, begun: false, told: None, pace: Pace::default(), _stop: stop }
     }
 
-    /// Names the run's folder in lines that programs read.
+    /// Names the run's folder in lines that programs read, from here on.
     pub fn of(self, run: &Path) -> Self {
-        Bar { run: run.display().to_string(), ..self }
+        output::concerns("run", run);
+        self
     }
 
     /// Returns the bar itself, for code that needs the terminal for a while.
@@ -72,10 +69,7 @@ impl Bar {
         let of_society = progress.items.1 == 0;
         let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
         let eta_s = paced.map(|paced| paced.seconds_left);
-        output::progress(
-            &on_one_line(&words(progress, acts_per_s, eta_s)),
-            &Line { run: &self.run, progress, acts_per_s, eta_s },
-        );
+        output::note_with(&on_one_line(&words(progress, acts_per_s, eta_s)), &Line { progress, acts_per_s, eta_s });
     }
 
     /// Removes the bar.

@@ -9,7 +9,7 @@ mod parent;
 mod pictures;
 
 use super::failure::Failure;
-use super::output::{self, note};
+use super::output::{self, note, note_with};
 use super::{asked, evidence, save_report};
 use polity_arena::report::{DataTable, Report, Section, automatic_edges};
 use polity_driver::chain::Record;
@@ -19,6 +19,7 @@ use polity_driver::run::{Manifest, RunStatus, Summary};
 use polity_kernel::registry::Registry;
 use polity_store::disk::{Disk, RealDisk};
 use polity_store::tables::{ColumnData, Reader, TableError};
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +39,15 @@ pub(super) fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
 /// Shows the table on the terminal. `lines`: the run's [`metrics`].
 pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool) -> Result<(), Failure> {
     let Run { folder, manifest, tables, orders, .. } = run;
-    if !lines.is_empty() {
+    if !lines.is_empty() && output::is_json() {
+        let mut metrics = Map::new();
+        for (name, points) in lines {
+            if let (Some(first), Some(last)) = (points.first(), points.last()) {
+                metrics.insert(name.clone(), json!({ "first": first.1, "last": last.1 }));
+            }
+        }
+        note_with("the metrics of the first and the last round", &json!({ "metrics": metrics }));
+    } else if !lines.is_empty() {
         let mut table = output::table(["", "first", "last"].map(str::to_owned).to_vec());
         let short = lines.iter().filter(|(name, _)| !name.contains(".histogram.")).take(24);
         for (name, points) in short {

@@ -81,7 +81,7 @@ impl WatchSweep for RunsBar {
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
             let left = (runs - done) as f64 * each;
             let numbers = serde_json::json!({ "sweep": self.folder, "done": done, "runs": runs, "eta_s": left });
-            output::progress(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
+            output::note_with(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
         }
     }
 }
@@ -106,6 +106,7 @@ pub fn sweep(
         };
         let mut bar = RunsBar::new(&out);
         continues_with(&out);
+        output::concerns("sweep", &out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, engine, Some(source))
@@ -123,6 +124,7 @@ pub fn resume(
     with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new(dir);
         continues_with(dir);
+        output::concerns("sweep", dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
         finish(resumed, dir, common, engine, None)
