@@ -2,7 +2,7 @@
 
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use polity_driver::drive::{Pace, Progress, Stop, Watch};
+use polity_driver::drive::{PAUSED, Pace, Progress, Stop, Watch};
 use polity_store::printable::on_one_line;
 use serde::Serialize;
 use std::path::Path;
@@ -15,6 +15,8 @@ pub struct Bar {
     /// When the last progress line was printed; at first, when progress was first told.
     told: Option<Instant>,
     pace: Pace,
+    /// What the run last waited for, since the last line.
+    waited: Option<String>,
     _stop: Stop,
 }
 
@@ -42,7 +44,7 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
             bar.set_style(style);
         }
-        Bar { bar, begun: false, told: None, pace: Pace::default(), _stop: stop }
+        Bar { bar, begun: false, told: None, pace: Pace::default(), waited: None, _stop: stop }
     }
 
     /// Names the run's folder in lines that programs read, from here on.
@@ -59,6 +61,9 @@ impl Bar {
     /// Says now and then how far the run is, where no bar can be drawn: in a file, a scheduler's log, a pipe.
     fn tell(&mut self, progress: &Progress) {
         let paced = self.pace.note(progress);
+        if progress.waiting.is_some() {
+            self.waited.clone_from(&progress.waiting);
+        }
         let is_first = self.told.is_none();
         let told = *self.told.get_or_insert_with(Instant::now);
         // A short run says nothing; programs are told of the beginning.
@@ -66,6 +71,9 @@ impl Bar {
             return;
         }
         self.told = Some(Instant::now());
+        // Between two rounds nothing is awaited, but what was awaited within the last round is what takes the time.
+        let waited = self.waited.take().filter(|reason| reason != PAUSED);
+        let progress = &Progress { waiting: progress.waiting.clone().or(waited), ..progress.clone() };
         let of_society = progress.items.1 == 0;
         let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
         let eta_s = paced.map(|paced| paced.seconds_left);

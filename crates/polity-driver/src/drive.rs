@@ -33,6 +33,8 @@ const LINGER: Duration = Duration::from_millis(2);
 const GLANCE: Duration = Duration::from_millis(1);
 /// How often a waiting driver checks its stop flag.
 const TICK: Duration = Duration::from_millis(100);
+/// Maximum time without a word to watchers, while answers keep arriving.
+const TELL: Duration = Duration::from_secs(1);
 /// Default time that a stopping run waits for calls in flight.
 pub const GRACE: Duration = Duration::from_secs(30);
 /// Maximum answers per journal record, and their bytes: a record has a maximum length, a batch of answers has none.
@@ -41,7 +43,7 @@ const BYTES_A_RECORD: usize = 16 << 20;
 /// Reason of a run stopped by its time limit.
 pub(crate) const TIME_UP: &str = "the time limit of this process is reached";
 /// Reason while a run is paused.
-const PAUSED: &str = "paused; `polity ctl RUN resume` continues it";
+pub const PAUSED: &str = "paused; `polity ctl RUN resume` continues it";
 
 /// A person's stop request: 0 none, 1 finish what is in flight and save, 2 stop now.
 #[derive(Clone, Debug, Default)]
@@ -226,6 +228,8 @@ pub struct Drive<'a> {
     pub(crate) grace: Duration,
     /// Since when it is stopping, waiting only for calls in flight; `None` at first.
     pub(crate) stopping_since: Option<Instant>,
+    /// When watchers were last told how far the run is; at first, when it began.
+    pub(crate) told: Instant,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
     /// The run's seed, for messages.
@@ -676,10 +680,8 @@ impl Drive<'_> {
                 self.commit(ready)?;
                 return Err(DriveError::Lost(why));
             }
-            if !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
-                break;
-            }
-            if none {
+            let ends = !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER);
+            if (none && !ends) || self.told.elapsed() >= TELL {
                 let reason = match (self.paused(), self.stopping_since) {
                     (_, Some(since)) => {
                         let left = self.grace.saturating_sub(since.elapsed()).as_secs();
@@ -689,6 +691,9 @@ impl Drive<'_> {
                     (false, None) => self.source.reason(),
                 };
                 self.tell(progress, driven.totals, Some(reason));
+            }
+            if ends {
+                break;
             }
         }
         self.commit_and_listen(ready, open, &mut driven.totals)?;
@@ -748,6 +753,7 @@ impl Drive<'_> {
         progress.answers = totals.answers;
         progress.cost_usd = totals.cost_usd;
         progress.waiting = waiting;
+        self.told = Instant::now();
         if let Some(evaluation) = self.machine.evaluation() {
             progress.items = (evaluation.finished(), evaluation.items().len());
         }
