@@ -165,15 +165,20 @@ impl Reader<'_> {
     }
 
     fn no_number(&self, wanted: &str) -> Fault {
-        let mut fault = Fault::expected(wanted, self.0);
-        let digits = |text: &String| text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
-        let Value::Text(text) = &self.0.value else { return fault };
-        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-        fault.help = match percent {
+        Fault::new(format!("expected {wanted}, found {}", self.0.describe()), self.0.number_help())
+    }
+}
+
+impl Node {
+    /// Says how to write the number that a text seems to mean, `51%`; `None` if it seems to mean none.
+    #[must_use]
+    pub fn number_help(&self) -> Option<String> {
+        let Value::Text(text) = &self.value else { return None };
+        let digits = || text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
+        match text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok()) {
             Some(percent) => Some(format!("write {text} as {}", percent / 100.0)),
-            None => digits(text).then(|| NUMBERS.to_owned()),
-        };
-        fault
+            None => digits().then(|| NUMBERS.to_owned()),
+        }
     }
 }
 
