@@ -122,7 +122,7 @@ fn wrong_scenarios_are_answered_with_what_to_write() {
 #[test]
 fn wrong_flags_are_answered_with_what_to_write() {
     type Asked = (&'static [&'static str], &'static [&'static str]);
-    let wrong: [Asked; 36] = [
+    let wrong: [Asked; 37] = [
         (&["run", "none.yaml"], &["there is no file `none.yaml`"]),
         (&["run", "full"], &["`full` is a folder", "polity validate full"]),
         (&["run", "good.yaml", "-P", "cohorts.citizen.policy.epsilon=3"], &["did you mean `citizens`?"]),
@@ -157,6 +157,10 @@ fn wrong_flags_are_answered_with_what_to_write() {
         (&["export", "full", "--limit", "-1"], &["a whole number, 0 or more"]),
         (&["view", "full", "--port", "99999"], &["a port is a whole number, 0 to 65535"]),
         (&["view", "full", "--host", "here"], &["127.0.0.1"]),
+        (
+            &["ctl", "full", "kill"],
+            &["'kill'", "The commands are: pause, resume, stop, step, status, change, message, set"],
+        ),
         (&["explain", "opinon"], &["did you mean `opinion`?"]),
         (&["status", "nowhere"], &["there is no folder `nowhere`"]),
     ];
