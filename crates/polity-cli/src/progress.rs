@@ -41,7 +41,7 @@ impl Bar {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         // The template is a constant; a wrong one falls back to the default look.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}  {msg}") {
             bar.set_style(style);
         }
         Bar { bar, begun: false, told: None, pace: Pace::default(), waited: None, _stop: stop }
@@ -58,9 +58,17 @@ impl Bar {
         self.bar.clone()
     }
 
+    /// Actions per second, in a society, and the seconds until the planned end.
+    fn paced(&mut self, progress: &Progress) -> (Option<f64>, Option<f64>) {
+        let paced = self.pace.note(progress);
+        let of_society = progress.items.1 == 0;
+        let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
+        (acts_per_s, paced.map(|paced| paced.seconds_left))
+    }
+
     /// Says now and then how far the run is, where no bar can be drawn: in a file, a scheduler's log, a pipe.
     fn tell(&mut self, progress: &Progress) {
-        let paced = self.pace.note(progress);
+        let (acts_per_s, eta_s) = self.paced(progress);
         if progress.waiting.is_some() {
             self.waited.clone_from(&progress.waiting);
         }
@@ -74,9 +82,6 @@ impl Bar {
         // Between two rounds nothing is awaited, but what was awaited within the last round is what takes the time.
         let waited = self.waited.take().filter(|reason| reason != PAUSED);
         let progress = &Progress { waiting: progress.waiting.clone().or(waited), ..progress.clone() };
-        let of_society = progress.items.1 == 0;
-        let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
-        let eta_s = paced.map(|paced| paced.seconds_left);
         output::note_with(&on_one_line(&words(progress, acts_per_s, eta_s)), &Line { progress, acts_per_s, eta_s });
     }
 
@@ -95,17 +100,16 @@ impl Watch for Bar {
         if !self.begun {
             self.begun = true;
             self.bar.set_length(u64::from(progress.planned));
-            // A resumed run does not begin at 0: the rate counts from here.
-            self.bar.set_position(u64::from(progress.rounds.saturating_sub(1)));
-            self.bar.reset_eta();
         }
         self.bar.set_position(u64::from(progress.rounds));
-        let mut message = String::new();
+        // The bar's own rate would count what a resumed run had done before.
+        let (acts_per_s, eta_s) = self.paced(progress);
+        let mut message = eta_s.map_or(String::new(), |left| format!("about {} left  ", output::span(left)));
         if progress.items.1 > 0 {
             message.push_str(&format!("{}/{} items  ", progress.items.0, progress.items.1));
         } else {
-            let rate = f64::from(progress.agents) * self.bar.per_sec();
-            message.push_str(&format!("{} agents, {} acts/s  ", progress.agents, si(rate)));
+            let rate = acts_per_s.map_or(String::new(), |rate| format!(", {} acts/s", si(rate)));
+            message.push_str(&format!("{} agents{rate}  ", progress.agents));
         }
         if progress.answers > 0 {
             message.push_str(&format!("{}  ", answers(progress)));

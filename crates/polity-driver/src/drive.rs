@@ -81,6 +81,9 @@ pub struct Progress {
     /// Why nothing moves, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// Whether the last round was recorded before and only computed again, as in the first rounds of a resumed run.
+    #[serde(skip)]
+    pub again: bool,
 }
 
 fn is_of_society(items: &(usize, usize)) -> bool {
@@ -358,7 +361,7 @@ impl Drive<'_> {
         let mut open = Open::default();
         let mut began = Instant::now();
         let mut saved = Instant::now();
-        let mut progress = Progress { planned: self.planned, ..Progress::default() };
+        let mut progress = Progress { rounds: self.machine.next_round(), planned: self.planned, ..Progress::default() };
         // A restored machine already waits for some answers.
         let restored = self.machine.open_effects();
         self.begin(restored, &mut ready, &mut open)?;
@@ -752,6 +755,9 @@ impl Drive<'_> {
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
         progress.answers = totals.answers;
         progress.cost_usd = totals.cost_usd;
+        // Computing a record again is all that a replay does.
+        let is_recorded = |round: u32| self.past.rounds.contains_key(&round);
+        progress.again = !self.strict && waiting.is_none() && progress.rounds.checked_sub(1).is_some_and(is_recorded);
         progress.waiting = waiting;
         self.told = Instant::now();
         if let Some(evaluation) = self.machine.evaluation() {
