@@ -3,7 +3,7 @@
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::drive::{PAUSED, Pace, Progress, Stop, Watch};
-use polity_store::printable::on_one_line;
+use polity_store::printable::{counted, on_one_line};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -109,7 +109,7 @@ impl Watch for Bar {
             message.push_str(&format!("{}/{} items  ", progress.items.0, progress.items.1));
         } else {
             let rate = acts_per_s.map_or(String::new(), |rate| format!(", {} acts/s", si(rate)));
-            message.push_str(&format!("{} agents{rate}  ", progress.agents));
+            message.push_str(&format!("{}{rate}  ", counted(progress.agents, "agent")));
         }
         if progress.answers > 0 {
             message.push_str(&format!("{}  ", answers(progress)));
@@ -144,9 +144,10 @@ fn words(progress: &Progress, acts_per_s: Option<f64>, eta_s: Option<f64>) -> St
 
 /// How many answers there are, and what they cost if that is known to be anything.
 fn answers(progress: &Progress) -> String {
+    let answers = counted(progress.answers, "answer");
     match progress.cost_usd > 0.0 {
-        true => format!("{} answers, ${:.4}", progress.answers, progress.cost_usd),
-        false => format!("{} answers", progress.answers),
+        true => format!("{answers}, ${:.4}", progress.cost_usd),
+        false => answers,
     }
 }
 
