@@ -17,6 +17,7 @@ use super::output::{self, note, print_line};
 use super::save_report;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polity_driver::health::meaning;
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
@@ -25,6 +26,7 @@ use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Design;
 use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
+use polity_store::printable::counted;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -252,7 +254,14 @@ fn show(summary: &SweepSummary, design: &Design) {
         note(&format!("{seeds} not show whether a difference is stable"));
     }
     for row in &summary.health {
-        note(&format!("health: {}: {} in {} runs of the arm {}", row.kind, row.subject, row.runs, row.arm));
+        note(&format!(
+            "health: {} ({}) in {} of the arm {}: {}",
+            row.kind,
+            row.subject,
+            counted(row.runs, "run"),
+            row.arm,
+            meaning(row.kind)
+        ));
     }
     if summary.answers > 0 {
         note(&format!(
