@@ -193,7 +193,9 @@ fn of_edits(error: &clap::Error, mut words: impl Iterator<Item = String>) -> &'s
 /// The commands that `polity ctl` knows, where another one was given.
 fn of_orders(error: &clap::Error) -> String {
     use clap::Subcommand;
-    match error.use_stderr() && error.to_string().contains(" ctl [OPTIONS] <RUN> <COMMAND>") {
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    let is_unknown = matches!(error.kind(), InvalidSubcommand | UnknownArgument);
+    match is_unknown && error.to_string().contains(" ctl [OPTIONS] <RUN> <COMMAND>") {
         true => {
             let ctl = args::Ordered::augment_subcommands(clap::Command::new("ctl"));
             let names: Vec<&str> = ctl.get_subcommands().map(clap::Command::get_name).collect();
