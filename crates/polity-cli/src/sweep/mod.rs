@@ -201,6 +201,11 @@ fn shown(value: Option<f64>) -> String {
 /// The tables on the terminal.
 fn show(summary: &SweepSummary, design: &Design) {
     let print = |header: &[&str], rows: Vec<Vec<String>>, file: &str| {
+        if output::is_json() {
+            let table = serde_json::json!({ "table": file, "columns": header, "rows": rows });
+            output::note_with(&format!("values in {file}"), &table);
+            return;
+        }
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(header);
