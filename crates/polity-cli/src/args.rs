@@ -80,6 +80,9 @@ pub struct SweepLimits {
 pub enum Systems {
     /// List all known systems, with what is implemented of each.
     List {
+        /// Only those of a group, such as safety, survey or games.
+        #[arg(long)]
+        group: Option<String>,
         #[command(flatten)]
         systems: SystemsFolder,
         /// Print JSON.

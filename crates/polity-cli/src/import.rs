@@ -7,6 +7,7 @@ use polity_arena::recordings::{Account, Bundle, Choice, SCENARIO, read};
 use polity_kernel::items::{Scorer, Shape};
 use polity_kernel::registry::Registry;
 use polity_store::DriveError;
+use polity_store::printable::counted;
 use serde::Serialize;
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -142,8 +143,4 @@ fn compare(account: &Account) {
         count => format!("; its accuracy may include what was left out ({count})"),
     };
     warn(&format!("{both}; {differing} of {} of the log differ{missing}", counted(*marks, "mark")));
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

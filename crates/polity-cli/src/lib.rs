@@ -97,7 +97,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
         Err(mut error) => {
             without_dashes(&mut error);
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
-            let tip = of_edits(&error, plain());
+            let tip = of_edits(&error, plain()).to_owned() + &of_orders(&error);
             // The flags were not understood, so this one is looked up by hand.
             output::write_as(log_format(plain()));
             if error.use_stderr() {
@@ -105,14 +105,14 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Regist
                     true => error.render().ansi().to_string(),
                     false => error.to_string(),
                 };
-                let message = message + tip;
+                let message = message + &tip;
                 output::usage(&message, code as u8);
             } else {
                 // Nothing can be done if the message cannot be written.
                 let _ = error.print();
             }
             if error.use_stderr() && plain().any(|word| word == "--json") {
-                let message = error.to_string() + tip;
+                let message = error.to_string() + &tip;
                 let plain = message.strip_prefix("error: ").unwrap_or(&message);
                 print_line(&error_json(plain.trim_end(), code as u8));
             }
@@ -187,6 +187,21 @@ fn of_edits(error: &clap::Error, mut words: impl Iterator<Item = String>) -> &'s
              spaces, or the edit in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n"
         }
         false => "",
+    }
+}
+
+/// The commands that `polity ctl` knows, where another one was given.
+fn of_orders(error: &clap::Error) -> String {
+    use clap::Subcommand;
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    let is_unknown = matches!(error.kind(), InvalidSubcommand | UnknownArgument);
+    match is_unknown && error.to_string().contains(" ctl [OPTIONS] <RUN> <COMMAND>") {
+        true => {
+            let ctl = args::Ordered::augment_subcommands(clap::Command::new("ctl"));
+            let names: Vec<&str> = ctl.get_subcommands().map(clap::Command::get_name).collect();
+            format!("\nThe commands are: {}\n", names.join(", "))
+        }
+        false => String::new(),
     }
 }
 

@@ -21,6 +21,13 @@ pub fn migrate(paths: &[PathBuf], from: Option<u32>, dry_run: bool) -> Result<Ex
     let mut worst = if without == 0 { Exit::Done } else { Exit::Input };
     for path in &files {
         match one(path, from, dry_run) {
+            Ok(Migrated { text, to, .. }) if migrate::seems_older(&text, yaml::parse) => {
+                note(&format!(
+                    "{0}: it states no format, so it is read as format {to}, but it has keys of an older one: \
+                     `polity migrate --from 1 {0}` renames them",
+                    path.display()
+                ));
+            }
             Ok(Migrated { from, to, changes, .. }) if changes.is_empty() => {
                 note(&format!("{}: format {from}; {to} is the newest, nothing to change", path.display()));
             }
@@ -109,6 +116,10 @@ mod tests {
                    cohorts:\n  - policy: {kind: mind, max_retries: 2, max_messages: 5, broadcast: no, questions: [{name: why, response_format: text}]}\n\
                    \x20 - policy: {kind: archetype, by: [{column: age}, {observation: health}]}\n  - policy: {kind: gossip, tell: 0.5, by: [{sight: x}]}\n\
                    changes:\n  - {at: 3, set: {cohorts.a.policy.max_retries: 0, world.again: 1}}\n";
+        let unstated = |text: &str| text.replacen("polity: 1\n", "", 1).replacen("polity: 2\n", "", 1);
+        assert!(
+            migrate::seems_older(&unstated(old), yaml::parse) && !migrate::seems_older(&unstated(new), yaml::parse)
+        );
         let migrated = polity_kernel::scenario::migrate::migrate(old, yaml::parse, None).unwrap();
         assert_eq!((migrated.text.as_str(), migrated.from, migrated.to), (new, 1, 2));
     }

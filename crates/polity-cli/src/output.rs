@@ -7,7 +7,9 @@ use polity_store::printable::{json as written_out, on_one_line, printable};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The format of standard error.
@@ -55,6 +57,14 @@ pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
+/// The folder that this process works on, under the key that names it in every JSON line: `run` or `sweep`.
+static FOLDER: Mutex<Option<(&'static str, String)>> = Mutex::new(None);
+
+/// Names the folder that this process works on in every JSON line from here on. `key`: `run` or `sweep`.
+pub fn concerns(key: &'static str, folder: &Path) {
+    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, folder.display().to_string()));
+}
+
 /// Writes to standard error: `shown`, which must be printable, or a JSON object with the text and `more`.
 fn say(level: &str, text: &str, shown: &str, more: Map<String, Value>) {
     let line = match is_json() {
@@ -65,6 +75,9 @@ fn say(level: &str, text: &str, shown: &str, more: Map<String, Value>) {
             object.insert("level".into(), level.into());
             object.insert("message".into(), text.trim_end().into());
             object.extend(more);
+            if let Some((key, folder)) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                object.entry(*key).or_insert_with(|| folder.as_str().into());
+            }
             written_out(&Value::Object(object).to_string()).into_owned()
         }
     };
@@ -111,8 +124,8 @@ pub fn usage(message: &str, code: u8) {
     say("error", plain, styled(message, colours()).trim_end(), more);
 }
 
-/// Prints progress, with numbers for programs.
-pub fn progress<T: Serialize>(text: &str, numbers: &T) {
+/// Prints a line for people, with numbers for programs.
+pub fn note_with<T: Serialize>(text: &str, numbers: &T) {
     let more = match serde_json::to_value(numbers) {
         Ok(Value::Object(object)) => object,
         // Without its numbers the line is still true.

@@ -2,8 +2,8 @@
 
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use polity_driver::drive::{Pace, Progress, Stop, Watch};
-use polity_store::printable::on_one_line;
+use polity_driver::drive::{PAUSED, Pace, Progress, Stop, Watch};
+use polity_store::printable::{counted, on_one_line};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -15,16 +15,14 @@ pub struct Bar {
     /// When the last progress line was printed; at first, when progress was first told.
     told: Option<Instant>,
     pace: Pace,
-    /// The run's folder, for lines that programs read.
-    run: String,
+    /// What the run last waited for, since the last line.
+    waited: Option<String>,
     _stop: Stop,
 }
 
 /// What a line of progress tells programs.
 #[derive(Serialize)]
 struct Line<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    run: &'a str,
     #[serde(flatten)]
     progress: &'a Progress,
     /// Actions of agents per second; in an evaluation, none.
@@ -43,15 +41,16 @@ impl Bar {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         // The template is a constant; a wrong one falls back to the default look.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}  {msg}") {
             bar.set_style(style);
         }
-        Bar { bar, begun: false, told: None, pace: Pace::default(), run: String::new(), _stop: stop }
+        Bar { bar, begun: false, told: None, pace: Pace::default(), waited: None, _stop: stop }
     }
 
-    /// Names the run's folder in lines that programs read.
+    /// Names the run's folder in lines that programs read, from here on.
     pub fn of(self, run: &Path) -> Self {
-        Bar { run: run.display().to_string(), ..self }
+        output::concerns("run", run);
+        self
     }
 
     /// Returns the bar itself, for code that needs the terminal for a while.
@@ -59,9 +58,20 @@ impl Bar {
         self.bar.clone()
     }
 
+    /// Actions per second, in a society, and the seconds until the planned end.
+    fn paced(&mut self, progress: &Progress) -> (Option<f64>, Option<f64>) {
+        let paced = self.pace.note(progress);
+        let of_society = progress.items.1 == 0;
+        let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
+        (acts_per_s, paced.map(|paced| paced.seconds_left))
+    }
+
     /// Says now and then how far the run is, where no bar can be drawn: in a file, a scheduler's log, a pipe.
     fn tell(&mut self, progress: &Progress) {
-        let paced = self.pace.note(progress);
+        let (acts_per_s, eta_s) = self.paced(progress);
+        if progress.waiting.is_some() {
+            self.waited.clone_from(&progress.waiting);
+        }
         let is_first = self.told.is_none();
         let told = *self.told.get_or_insert_with(Instant::now);
         // A short run says nothing; programs are told of the beginning.
@@ -69,13 +79,10 @@ impl Bar {
             return;
         }
         self.told = Some(Instant::now());
-        let of_society = progress.items.1 == 0;
-        let acts_per_s = paced.filter(|_| of_society).map(|paced| paced.steps_per_s * f64::from(progress.agents));
-        let eta_s = paced.map(|paced| paced.seconds_left);
-        output::progress(
-            &on_one_line(&words(progress, acts_per_s, eta_s)),
-            &Line { run: &self.run, progress, acts_per_s, eta_s },
-        );
+        // Between two rounds nothing is awaited, but what was awaited within the last round is what takes the time.
+        let waited = self.waited.take().filter(|reason| reason != PAUSED);
+        let progress = &Progress { waiting: progress.waiting.clone().or(waited), ..progress.clone() };
+        output::note_with(&on_one_line(&words(progress, acts_per_s, eta_s)), &Line { progress, acts_per_s, eta_s });
     }
 
     /// Removes the bar.
@@ -93,17 +100,16 @@ impl Watch for Bar {
         if !self.begun {
             self.begun = true;
             self.bar.set_length(u64::from(progress.planned));
-            // A resumed run does not begin at 0: the rate counts from here.
-            self.bar.set_position(u64::from(progress.rounds.saturating_sub(1)));
-            self.bar.reset_eta();
         }
         self.bar.set_position(u64::from(progress.rounds));
-        let mut message = String::new();
+        // The bar's own rate would count what a resumed run had done before.
+        let (acts_per_s, eta_s) = self.paced(progress);
+        let mut message = eta_s.map_or(String::new(), |left| format!("about {} left  ", output::span(left)));
         if progress.items.1 > 0 {
             message.push_str(&format!("{}/{} items  ", progress.items.0, progress.items.1));
         } else {
-            let rate = f64::from(progress.agents) * self.bar.per_sec();
-            message.push_str(&format!("{} agents, {} acts/s  ", progress.agents, si(rate)));
+            let rate = acts_per_s.map_or(String::new(), |rate| format!(", {} acts/s", si(rate)));
+            message.push_str(&format!("{}{rate}  ", counted(progress.agents, "agent")));
         }
         if progress.answers > 0 {
             message.push_str(&format!("{}  ", answers(progress)));
@@ -138,9 +144,10 @@ fn words(progress: &Progress, acts_per_s: Option<f64>, eta_s: Option<f64>) -> St
 
 /// How many answers there are, and what they cost if that is known to be anything.
 fn answers(progress: &Progress) -> String {
+    let answers = counted(progress.answers, "answer");
     match progress.cost_usd > 0.0 {
-        true => format!("{} answers, ${:.4}", progress.answers, progress.cost_usd),
-        false => format!("{} answers", progress.answers),
+        true => format!("{answers}, ${:.4}", progress.cost_usd),
+        false => answers,
     }
 }
 

@@ -9,11 +9,12 @@ use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::entry::{
     self as system, Clause, ClauseOrigin, DecidedBy, Feature, Finding, Over, Standing, Status, System,
 };
-use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
+use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry, Row};
 use polity_kernel::registry::Registry;
 use polity_stats::CONFIDENCE;
 use polity_store::disk::Disk;
 use serde_json::{Value, json as object};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The default folder of systems, in the current folder or a parent.
@@ -21,7 +22,7 @@ const FOLDER: &str = "systems";
 
 pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
-        Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
+        Systems::List { group, systems, json } => list(&catalogue(systems.systems, registry)?, group.as_deref(), json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
         Systems::Check {
             names,
@@ -105,15 +106,30 @@ fn claims(entry: &Entry) -> usize {
     entry.system.claims.len() + entry.system.elsewhere.len()
 }
 
-fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
-    let row = |row: &polity_driver::systems::Row| {
+/// The rows of a group, or all.
+fn of_group<'a>(catalogue: &'a Catalogue, group: Option<&str>) -> Result<Vec<&'a Row>, Failure> {
+    let rows: Vec<&Row> = catalogue.rows.iter().filter(|row| group.is_none_or(|group| row.group == group)).collect();
+    match (group, rows.is_empty()) {
+        (Some(group), true) => {
+            let groups: BTreeSet<&str> = catalogue.rows.iter().map(|row| row.group.as_str()).collect();
+            let groups: Vec<&str> = groups.into_iter().collect();
+            let what = format!("there is no group `{group}`; the groups are {}", groups.join(", "));
+            Err(Failure::new(Exit::Input, what))
+        }
+        _ => Ok(rows),
+    }
+}
+
+fn list(catalogue: &Catalogue, group: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
+    let rows = of_group(catalogue, group)?;
+    let row = |row: &Row| {
         let entry = catalogue.of(row.id);
         let status = entry.map_or(Status::Planned, |entry| entry.system.status(row.id)).word();
         let system = entry.map_or("", |entry| entry.name.as_str());
         (status, system.to_string(), entry.map_or(0, claims))
     };
     if as_json {
-        let of = |it: &polity_driver::systems::Row| {
+        let of = |it: &Row| {
             let (status, system, claims) = row(it);
             object!({
                 "id": it.id, "name": it.name, "status": status, "claims": claims, "group": it.group, "role": it.role,
@@ -121,10 +137,10 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
                 "clauses": catalogue.of(it.id).map(|entry| clauses(&entry.system, it.id)),
             })
         };
-        print_line(&json(&catalogue.rows.iter().map(of).collect::<Vec<Value>>()));
+        print_line(&json(&rows.iter().copied().map(of).collect::<Vec<Value>>()));
         return Ok(Exit::Done);
     }
-    for it in &catalogue.rows {
+    for &it in &rows {
         let (status, system, claims) = row(it);
         let what = match catalogue.of(it.id) {
             None => String::new(),
@@ -139,7 +155,12 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
         };
         print_line(format!("{:>4}  {status:7}  {}{what}", it.id, it.name).trim_end());
     }
-    let there = catalogue.rows.iter().filter(|row| catalogue.of(row.id).is_some()).count();
+    let there = rows.iter().filter(|row| catalogue.of(row.id).is_some()).count();
+    if let Some(group) = group {
+        let planned = rows.len() - there;
+        note(&format!("{} systems of the group {group}: {there} are implemented, {planned} are planned", rows.len()));
+        return Ok(Exit::Done);
+    }
     note(&format!(
         "{} systems: {there} are implemented ({} entries, {} claims), {} are planned",
         catalogue.rows.len(),

@@ -33,6 +33,8 @@ const LINGER: Duration = Duration::from_millis(2);
 const GLANCE: Duration = Duration::from_millis(1);
 /// How often a waiting driver checks its stop flag.
 const TICK: Duration = Duration::from_millis(100);
+/// Maximum time without a word to watchers, while answers keep arriving.
+const TELL: Duration = Duration::from_secs(1);
 /// Default time that a stopping run waits for calls in flight.
 pub const GRACE: Duration = Duration::from_secs(30);
 /// Maximum answers per journal record, and their bytes: a record has a maximum length, a batch of answers has none.
@@ -41,7 +43,7 @@ const BYTES_A_RECORD: usize = 16 << 20;
 /// Reason of a run stopped by its time limit.
 pub(crate) const TIME_UP: &str = "the time limit of this process is reached";
 /// Reason while a run is paused.
-const PAUSED: &str = "paused; `polity ctl RUN resume` continues it";
+pub const PAUSED: &str = "paused; `polity ctl RUN resume` continues it";
 
 /// A person's stop request: 0 none, 1 finish what is in flight and save, 2 stop now.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +81,9 @@ pub struct Progress {
     /// Why nothing moves, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// Whether the last round was recorded before and only computed again, as in the first rounds of a resumed run.
+    #[serde(skip)]
+    pub again: bool,
 }
 
 fn is_of_society(items: &(usize, usize)) -> bool {
@@ -226,6 +231,8 @@ pub struct Drive<'a> {
     pub(crate) grace: Duration,
     /// Since when it is stopping, waiting only for calls in flight; `None` at first.
     pub(crate) stopping_since: Option<Instant>,
+    /// When watchers were last told how far the run is; at first, when it began.
+    pub(crate) told: Instant,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
     /// The run's seed, for messages.
@@ -354,7 +361,7 @@ impl Drive<'_> {
         let mut open = Open::default();
         let mut began = Instant::now();
         let mut saved = Instant::now();
-        let mut progress = Progress { planned: self.planned, ..Progress::default() };
+        let mut progress = Progress { rounds: self.machine.next_round(), planned: self.planned, ..Progress::default() };
         // A restored machine already waits for some answers.
         let restored = self.machine.open_effects();
         self.begin(restored, &mut ready, &mut open)?;
@@ -676,10 +683,8 @@ impl Drive<'_> {
                 self.commit(ready)?;
                 return Err(DriveError::Lost(why));
             }
-            if !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
-                break;
-            }
-            if none {
+            let ends = !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER);
+            if (none && !ends) || self.told.elapsed() >= TELL {
                 let reason = match (self.paused(), self.stopping_since) {
                     (_, Some(since)) => {
                         let left = self.grace.saturating_sub(since.elapsed()).as_secs();
@@ -689,6 +694,9 @@ impl Drive<'_> {
                     (false, None) => self.source.reason(),
                 };
                 self.tell(progress, driven.totals, Some(reason));
+            }
+            if ends {
+                break;
             }
         }
         self.commit_and_listen(ready, open, &mut driven.totals)?;
@@ -747,7 +755,11 @@ impl Drive<'_> {
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
         progress.answers = totals.answers;
         progress.cost_usd = totals.cost_usd;
+        // Computing a record again is all that a replay does.
+        let is_recorded = |round: u32| self.past.rounds.contains_key(&round);
+        progress.again = !self.strict && waiting.is_none() && progress.rounds.checked_sub(1).is_some_and(is_recorded);
         progress.waiting = waiting;
+        self.told = Instant::now();
         if let Some(evaluation) = self.machine.evaluation() {
             progress.items = (evaluation.finished(), evaluation.items().len());
         }

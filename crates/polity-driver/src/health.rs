@@ -275,6 +275,19 @@ pub struct Alarm {
     pub message: String,
 }
 
+/// What an alarm of a kind means, in a few words without its figures.
+#[must_use]
+pub fn meaning(kind: &str) -> &'static str {
+    match kind {
+        "no-participation" => "no act in the whole run",
+        "no-variance" => "all acts within a round were equal",
+        "stuck" => "no metric changed over the last rounds",
+        "defaults" => "many questions to models ended in their default or without any answer",
+        "parroting" => "many texts repeat another agent's text of the same round word for word",
+        _ => "see the reports of the runs",
+    }
+}
+
 /// A column of a table, if it exists.
 fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnData> {
     table.iter().find(|(column, _)| column == name).map(|(_, data)| data)

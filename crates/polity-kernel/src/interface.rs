@@ -259,22 +259,30 @@ pub struct TextSlot(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSlot(pub usize, pub usize);
 
-fn missing<'a>(what: &str, name: &str, world: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+/// Says that a world lacks what somebody needs. `needs`: such as `it reads the number`; `does`: what a world does with it, `show` or
+/// `offer`.
+fn missing<'a>(
+    needs: &str,
+    name: &str,
+    world: &str,
+    does: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> String {
     let list: Vec<&str> = known.clone().collect();
     let near = nearest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-    let list = if list.is_empty() { "it has none".into() } else { format!("it has {}", list.join(", ")) };
-    format!("the world `{world}` has no {what} `{name}`{near} ({list})")
+    let list = if list.is_empty() { "none".into() } else { list.join(", ") };
+    format!("{needs} `{name}`, which the world `{world}` does not {does}{near} (it {does}s {list})")
 }
 
 impl Interface {
     fn slot(&self, world: &str, name: &str, kind: FieldKind) -> Result<usize, String> {
         let fields = || self.observation.iter().filter(|f| f.kind == kind).map(|f| f.name.as_ref());
-        let what = match kind {
-            FieldKind::Number => "observed number called",
-            FieldKind::Text => "observed text called",
-            FieldKind::Table => "observed table called",
+        let needs = match kind {
+            FieldKind::Number => "it reads the number",
+            FieldKind::Text => "it reads the text",
+            FieldKind::Table => "it reads the table",
         };
-        fields().position(|f| f == name).ok_or_else(|| missing(what, name, world, fields()))
+        fields().position(|f| f == name).ok_or_else(|| missing(needs, name, world, "show", fields()))
     }
 
     /// Returns the slot of the number `name`.
@@ -299,9 +307,9 @@ impl Interface {
         let known = field.map_or(&[][..], |field| field.columns.as_slice());
         let mut places = [0; N];
         for (place, column) in places.iter_mut().zip(columns) {
-            let what = format!("column in the table `{name}` called");
+            let needs = format!("it reads the table `{name}` with the column");
             let found = known.iter().position(|known| *known == column);
-            *place = found.ok_or_else(|| missing(&what, column, world, known.iter().map(AsRef::as_ref)))?;
+            *place = found.ok_or_else(|| missing(&needs, column, world, "show", known.iter().map(AsRef::as_ref)))?;
         }
         Ok((TableSlot(slot, known.len()), places))
     }
@@ -311,7 +319,7 @@ impl Interface {
         let names = || self.acts.iter().map(|a| a.name.as_ref());
         match self.acts.iter().position(|a| a.name == name) {
             Some(i) => Ok((i as u16, &self.acts[i].argument)),
-            None => Err(missing("act", name, world, names())),
+            None => Err(missing("it performs the act", name, world, "offer", names())),
         }
     }
 }
@@ -720,7 +728,12 @@ mod tests {
         let (slot, [price]) = interface.table("w", "offers", ["price"]).unwrap();
         assert_eq!((slot, price), (TableSlot(0, 2), 1));
         let error = interface.table("w", "offers", ["prize"]).unwrap_err();
-        assert!(error.contains("no column in the table `offers` called `prize`; did you mean `price`"), "{error}");
+        assert!(
+            error.contains(
+                "the column `prize`, which the world `w` does not show; did you mean `price`? (it shows who, price)"
+            ),
+            "{error}"
+        );
         let mut observations = Observations::new(&interface, 4);
         observations.put_table(2, slot, |rows| {
             rows.extend([7.0, 0.5, 8.0, 0.25]);

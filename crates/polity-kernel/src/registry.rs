@@ -545,7 +545,7 @@ impl Registry {
     ) -> Result<Arc<dyn PolicyHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         let opened = self.policies.find(&kind, path)?(&rest, path, setup);
-        opened.map_err(|error| at_kind(error, &kind, setup.world))
+        opened.map_err(|error| at_kind(error, path, &kind, setup.world))
     }
 
     /// Opens a metric from its node, without the keys that the scenario itself reads.
@@ -571,11 +571,12 @@ impl Methods for Registry {
     }
 }
 
-/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`: the policy does not fit the
-/// world.
-fn at_kind(mut error: TreeError, kind: &Key, world: &str) -> TreeError {
-    if error.path.ends_with(".kind") {
+/// Points an error that blames the `kind` of the policy at `path`, which is no longer in its map, at the place of `kind`: the policy
+/// does not fit the world.
+fn at_kind(mut error: TreeError, path: &str, kind: &Key, world: &str) -> TreeError {
+    if error.path.strip_prefix(path) == Some(".kind") {
         error.origin = kind.origin.clone();
+        error.message = format!("the policy `{}` does not fit this world: {}", kind.name, error.message);
         error.help = Some(format!("`polity explain {world}` lists the policies that fit this world"));
     }
     error

@@ -2,7 +2,7 @@
 //! as in Rust (`\u{202e}`): nothing is lost, and nothing is disguised.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// A text that is safe to show, with its line breaks.
 #[must_use]
@@ -36,6 +36,13 @@ pub fn json(text: &str) -> Cow<'_, str> {
             }
         },
     )
+}
+
+/// A number of things: `1 round`, `2 rounds`.
+#[must_use]
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 fn escape(c: char, out: &mut String) {
@@ -83,6 +90,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_thing_has_no_plural() {
+        assert_eq!([counted(0_u32, "round"), counted(1_u64, "round")], ["0 rounds", "1 round"]);
+        assert_eq!(counted(2_usize, "call"), "2 calls");
+    }
 
     #[test]
     fn what_steers_a_terminal_is_written_out() {

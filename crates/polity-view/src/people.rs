@@ -83,11 +83,7 @@ pub(crate) fn order(app: &App, folder: &Path, ordered: &Ordered) -> Answer<Repli
         }
     };
     if !control::under_way(app.disk.as_ref(), folder) {
-        let words = format!(
-            "{} is not under way: no process is working on it. `polity resume {0}` continues it",
-            folder.display()
-        );
-        return Err(Problem::new(StatusCode::CONFLICT, words));
+        return Err(Problem::new(StatusCode::CONFLICT, control::not_under_way(app.disk.as_ref(), folder)));
     }
     let said = control::order(app.disk.clone(), folder, order)?;
     Ok(Replied { words: said.words, refused: said.refused })

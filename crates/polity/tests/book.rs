@@ -377,6 +377,11 @@ fn commands_of_systems() {
 }
 
 #[test]
+fn commands_of_attacks() {
+    check_page("attacks.md");
+}
+
+#[test]
 fn commands_of_maps() {
     check_page("maps.md");
 }

@@ -232,6 +232,12 @@ fn standard_error_is_one_object_a_line_where_that_is_asked() {
     let told = log(&said);
     let progress = told.iter().find(|line| line["planned"] == 3).unwrap();
     assert_eq!((&progress["rounds"], &progress["agents"]), (&json!(1), &json!(50)), "{progress}");
+    // Once the run has a folder, every line names it. The last values are fields, not a table.
+    let named = told.iter().skip_while(|line| line["run"].is_null());
+    assert!(named.clone().count() > 5 && named.clone().all(|line| line["run"] == "json"), "{told:?}");
+    assert!(told.iter().all(|line| !line["message"].as_str().unwrap().contains('\n')), "{told:?}");
+    let metrics = told.iter().find_map(|line| line["metrics"].as_object()).unwrap();
+    assert!(!metrics.is_empty() && metrics.values().all(|of| of["first"].is_number() && of["last"].is_number()));
     let of = |said: &Output| -> Value { serde_json::from_str(text(&said.stdout).lines().last().unwrap()).unwrap() };
     // The same in words, with the same result.
     let plain = polity(folder.path(), &["run", scenario, "--agents", "50", "--rounds", "3", "--json", "--out", "text"]);

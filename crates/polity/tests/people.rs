@@ -221,6 +221,7 @@ fn wrong_marginals() -> Wrong {
             vec!["population.marginals[0].shares.x", "no row has the level `x` of column `sex` (it has f, m)"],
         ),
         (sex(json!({"f": "half", "m": 0.5})), vec!["shares.f", "a share must be a number, found text `half`"]),
+        (sex(json!({"f": "51%", "m": 0.49})), vec!["shares.f", "found text `51%`; write 51% as 0.51"]),
         (sex(json!({})), vec!["population.marginals[0].shares", "write `{LEVEL: SHARE, ...}`"]),
         (
             with(json!({"column": "sexx", "shares": {"f": 1}})),

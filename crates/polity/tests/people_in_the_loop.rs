@@ -435,7 +435,9 @@ fn a_run_is_paused_told_to_go_on_and_stopped_and_nothing_shows() {
     assert!(polity(&folder, &["report", "run"], &[]).status.success());
     let report = std::fs::read_to_string(folder.join("run/report.html")).unwrap();
     assert!(report.contains("Commands during the run") && report.contains("set max-connections=7"));
-    for (run, words, code) in [("run", "is not under way", 2), ("nowhere", "does not exist", 3)] {
+    for (run, words, code) in
+        [("run", "is not under way: the run is done. `polity fork run", 2), ("nowhere", "does not exist", 3)]
+    {
         let refused = ctl(&folder, run, &["pause"]);
         assert!(
             refused.status.code() == Some(code) && text(&refused.stderr).contains(words),

@@ -76,8 +76,22 @@ pub(super) fn excerpt(text: &str) -> String {
     short
 }
 
+/// Keys of scenarios that were renamed: old and new name. `polity migrate` renames them.
+const RENAMED: [(&str, &str); 9] = [
+    ("window", "max_concurrent"),
+    ("people", "humans"),
+    ("again", "max_retries"),
+    ("hear", "max_messages"),
+    ("tell", "broadcast"),
+    ("misleads", "adversarial"),
+    ("lure", "distractor"),
+    ("sight", "observation"),
+    ("want", "response_format"),
+];
+
 pub(super) fn meant(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
+    let renamed = RENAMED.into_iter().find(|(old, new)| *old == word && known.contains(new)).map(|(_, new)| new);
+    match renamed.or_else(|| nearest(word, known.iter().copied())) {
         Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),
     }
@@ -94,6 +108,12 @@ pub(super) fn known_list(what: &str, known: &[&str]) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_old_name_means_the_new_one_where_there_is_that() {
+        assert_eq!(meant("misleads", &["name", "adversarial"]), "; did you mean `adversarial`?");
+        assert_eq!(meant("misleads", &["name"]), "");
+    }
 
     #[test]
     fn distances_are_the_published_ones() {

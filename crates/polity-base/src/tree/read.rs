@@ -165,19 +165,25 @@ impl Reader<'_> {
     }
 
     fn no_number(&self, wanted: &str) -> Fault {
-        let mut fault = Fault::expected(wanted, self.0);
-        if let Value::Map(_) = &self.0.value {
-            fault.help =
-                Some("a parameter of a policy can differ by agent: `{column: NAME}` or `{formula: ...}`".into());
-        }
-        let digits = |text: &String| text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
-        let Value::Text(text) = &self.0.value else { return fault };
-        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-        fault.help = match percent {
-            Some(percent) => Some(format!("write {text} as {}", percent / 100.0)),
-            None => digits(text).then(|| NUMBERS.to_owned()),
+        Fault::new(format!("expected {wanted}, found {}", self.0.describe()), self.0.number_help())
+    }
+}
+
+impl Node {
+    /// Says how to write the number that a text or a map seems to mean, as `51%` does; `None` if it seems to mean none.
+    #[must_use]
+    pub fn number_help(&self) -> Option<String> {
+        const BY_AGENT: &str = "a parameter of a policy can differ by agent: `{column: NAME}` or `{formula: ...}`";
+        let text = match &self.value {
+            Value::Text(text) => text,
+            Value::Map(_) => return Some(BY_AGENT.to_owned()),
+            _ => return None,
         };
-        fault
+        let digits = || text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
+        match text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok()) {
+            Some(percent) => Some(format!("write {text} as {}", percent / 100.0)),
+            None => digits().then(|| NUMBERS.to_owned()),
+        }
     }
 }
 

@@ -381,7 +381,8 @@ fn wrong_parameters_are_refused_where_they_stand() {
         ),
         (
             json!({"kind": "level-k"}),
-            "cohorts[0].policy.kind: the world `opinion` has no observed number called `fraction`",
+            "cohorts[0].policy.kind: the policy `level-k` does not fit this world: it reads the number `fraction`, which the \
+             world `opinion` does not show",
         ),
     ] {
         let message = refused(json!({"kind": "opinion"}), policy);

@@ -9,7 +9,7 @@ mod parent;
 mod pictures;
 
 use super::failure::Failure;
-use super::output::{self, note};
+use super::output::{self, note, note_with};
 use super::{asked, evidence, save_report};
 use polity_arena::report::{DataTable, Report, Section, automatic_edges};
 use polity_driver::chain::Record;
@@ -18,7 +18,9 @@ use polity_driver::results::Run;
 use polity_driver::run::{Manifest, RunStatus, Summary};
 use polity_kernel::registry::Registry;
 use polity_store::disk::{Disk, RealDisk};
+use polity_store::printable::counted;
 use polity_store::tables::{ColumnData, Reader, TableError};
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +40,15 @@ pub(super) fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
 /// Shows the table on the terminal. `lines`: the run's [`metrics`].
 pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool) -> Result<(), Failure> {
     let Run { folder, manifest, tables, orders, .. } = run;
-    if !lines.is_empty() {
+    if !lines.is_empty() && output::is_json() {
+        let mut metrics = Map::new();
+        for (name, points) in lines {
+            if let (Some(first), Some(last)) = (points.first(), points.last()) {
+                metrics.insert(name.clone(), json!({ "first": first.1, "last": last.1 }));
+            }
+        }
+        note_with("the metrics of the first and the last round", &json!({ "metrics": metrics }));
+    } else if !lines.is_empty() {
         let mut table = output::table(["", "first", "last"].map(str::to_owned).to_vec());
         let short = lines.iter().filter(|(name, _)| !name.contains(".histogram.")).take(24);
         for (name, points) in short {
@@ -49,8 +59,11 @@ pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool)
         note(&table.to_string());
     }
     let mut facts = vec![format!(
-        "{}: {} agents, {} rounds, {:.2} s",
-        summary.status, summary.agents, summary.rounds, summary.wall_seconds
+        "{}: {}, {}, {:.2} s",
+        summary.status,
+        counted(summary.agents, "agent"),
+        counted(summary.rounds, "round"),
+        summary.wall_seconds
     )];
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
@@ -64,7 +77,7 @@ pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool)
             false if manifest.is_priced() => "$0".into(),
             false => "at an unknown price (--price sets it)".into(),
         };
-        facts.push(format!("{by_models} answers{simulated}, {cost}"));
+        facts.push(format!("{}{simulated}, {cost}", counted(by_models, "answer")));
     }
     if summary.totals.cache_hits > 0 {
         facts.push(format!(
@@ -107,10 +120,10 @@ pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool)
         facts.push(format!("{} calls were not made: the budget does not cover them", summary.totals.denied));
     }
     if summary.totals.people > 0 {
-        facts.push(format!("{} questions to people", summary.totals.people));
+        facts.push(format!("{} to people", counted(summary.totals.people, "question")));
     }
     if summary.totals.tools > 0 {
-        facts.push(format!("{} tool calls", summary.totals.tools));
+        facts.push(counted(summary.totals.tools, "tool call"));
     }
     if !orders.is_empty() {
         let words: Vec<String> = orders.iter().map(|order| order.order.to_string()).collect();
@@ -153,10 +166,14 @@ fn ordered(orders: &[Recorded]) -> Option<Section> {
 pub fn replayed(summary: &Summary) {
     match summary.first_difference {
         Some(Some(round)) => note(&format!(
-            "different: round {round} is the first whose digest differs from the recorded one ({} rounds recomputed)",
-            summary.rounds
+            "different: round {round} is the first whose digest differs from the recorded one ({} recomputed)",
+            counted(summary.rounds, "round")
         )),
-        _ => note(&format!("same: {} rounds recomputed, no model asked, digest {}", summary.rounds, summary.digest)),
+        _ => note(&format!(
+            "same: {} recomputed, no model asked, digest {}",
+            counted(summary.rounds, "round"),
+            summary.digest
+        )),
     }
 }
 

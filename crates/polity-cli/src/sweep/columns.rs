@@ -45,7 +45,8 @@ pub(super) fn words(factor: Option<&str>, level: &str, reference: &str, with: Op
 /// What is said where arms ran the same.
 pub(super) fn cannot_differ(simulated: bool) -> String {
     let why = if simulated {
-        "; simulated models do not read prompts, so arms that differ in words alone are equal"
+        "; simulated models do not read prompts, so arms that differ in words alone are equal. A model that reads \
+         (--model openai/NAME) shows whether they differ"
     } else {
         ""
     };

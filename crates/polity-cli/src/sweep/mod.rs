@@ -17,6 +17,7 @@ use super::output::{self, note, print_line};
 use super::save_report;
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polity_driver::health::meaning;
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
@@ -25,6 +26,7 @@ use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Design;
 use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
+use polity_store::printable::counted;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -81,7 +83,7 @@ impl WatchSweep for RunsBar {
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
             let left = (runs - done) as f64 * each;
             let numbers = serde_json::json!({ "sweep": self.folder, "done": done, "runs": runs, "eta_s": left });
-            output::progress(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
+            output::note_with(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
         }
     }
 }
@@ -106,6 +108,7 @@ pub fn sweep(
         };
         let mut bar = RunsBar::new(&out);
         continues_with(&out);
+        output::concerns("sweep", &out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, engine, Some(source))
@@ -123,6 +126,7 @@ pub fn resume(
     with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new(dir);
         continues_with(dir);
+        output::concerns("sweep", dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
         finish(resumed, dir, common, engine, None)
@@ -197,6 +201,11 @@ fn shown(value: Option<f64>) -> String {
 /// The tables on the terminal.
 fn show(summary: &SweepSummary, design: &Design) {
     let print = |header: &[&str], rows: Vec<Vec<String>>, file: &str| {
+        if output::is_json() {
+            let table = serde_json::json!({ "table": file, "columns": header, "rows": rows });
+            output::note_with(&format!("values in {file}"), &table);
+            return;
+        }
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(header);
@@ -250,7 +259,14 @@ fn show(summary: &SweepSummary, design: &Design) {
         note(&format!("{seeds} not show whether a difference is stable"));
     }
     for row in &summary.health {
-        note(&format!("health: {}: {} in {} runs of the arm {}", row.kind, row.subject, row.runs, row.arm));
+        note(&format!(
+            "health: {} ({}) in {} of the arm {}: {}",
+            row.kind,
+            row.subject,
+            counted(row.runs, "run"),
+            row.arm,
+            meaning(row.kind)
+        ));
     }
     if summary.answers > 0 {
         note(&format!(

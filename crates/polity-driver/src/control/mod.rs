@@ -10,4 +10,4 @@ mod order;
 pub(crate) use letters::Control;
 pub(crate) use letters::Wish;
 pub use letters::{Recorded, Status};
-pub use order::{Said, order, recorded, status, under_way};
+pub use order::{Said, not_under_way, order, recorded, status, under_way};

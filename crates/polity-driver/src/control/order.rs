@@ -41,12 +41,8 @@ pub fn status(disk: Arc<dyn Disk>, run: &Path, since: u32) -> Result<Status, Dri
 
 fn send(disk: Arc<dyn Disk>, run: &Path, wish: Wish) -> Result<Taken, DriveError> {
     Folder::read(disk.clone(), run)?;
-    let not_under_way = |what: &str| {
-        let at = run.display();
-        Err(DriveError::Input(format!("{at} {what}: no process is working on it. `polity resume {at}` continues it")))
-    };
     if !under_way(disk.as_ref(), run) {
-        return not_under_way("is not under way");
+        return Err(DriveError::Input(not_under_way(disk.as_ref(), run)));
     }
     let folder = folder(run);
     create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
@@ -72,7 +68,11 @@ fn send(disk: Arc<dyn Disk>, run: &Path, wish: Wish) -> Result<Taken, DriveError
         }
         if gone {
             remove(disk.as_ref(), &letter)?;
-            return not_under_way("ended or was killed before it took the order");
+            return Err(DriveError::Input(without_process(
+                disk.as_ref(),
+                run,
+                "ended or was killed before it took the order",
+            )));
         }
         if !there {
             // A process that was just starting dropped it as one without a sender.
@@ -85,6 +85,21 @@ fn send(disk: Arc<dyn Disk>, run: &Path, wish: Wish) -> Result<Taken, DriveError
 /// Whether a process works on a run, that is, holds its lock. Checks by trying to lock it for a moment.
 pub fn under_way(disk: &dyn Disk, run: &Path) -> bool {
     matches!(disk.lock(&run.join("lock")), Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
+/// The reply to an order for a run that is not [`under_way`]: why it takes none, and what goes on from it.
+#[must_use]
+pub fn not_under_way(disk: &dyn Disk, run: &Path) -> String {
+    without_process(disk, run, "is not under way")
+}
+
+fn without_process(disk: &dyn Disk, run: &Path, what: &str) -> String {
+    let at = run.display();
+    // What cannot be read is not done; `polity resume` says what is wrong with it.
+    match results::of_run(disk, run).is_ok_and(|run| run.ended.is_some()) {
+        true => format!("{at} {what}: the run is done. `polity fork {at} --at ROUND` goes on from one of its rounds"),
+        false => format!("{at} {what}: no process is working on it. `polity resume {at}` continues it"),
+    }
 }
 
 /// The orders that a run has received, from its journal.

@@ -3,10 +3,11 @@
 use super::Progress;
 use std::time::Instant;
 
-/// The pace of a run in this process: rounds of a society, items of an evaluation. What a resumed run had done before does not count.
+/// The pace of a run in this process: rounds of a society, items of an evaluation. What a resumed run had done before does not count,
+/// nor the time to compute it again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// When it was first told how far the run is, and how far it was.
+    /// When it was first told how far the run is, or last that the run computes a record again, and how far it was.
     first: Option<(Instant, f64)>,
 }
 
@@ -26,6 +27,9 @@ impl Pace {
             (_, 0) => (f64::from(progress.rounds), f64::from(progress.planned)),
             (done, all) => (done as f64, all as f64),
         };
+        if progress.again {
+            self.first = Some((Instant::now(), done));
+        }
         let (began, from) = *self.first.get_or_insert((Instant::now(), done));
         paced(from, done, all, began.elapsed().as_secs_f64())
     }
@@ -42,7 +46,19 @@ fn paced(from: f64, done: f64, all: f64, seconds: f64) -> Option<Paced> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn computing_a_record_again_is_no_progress() {
+        let mut pace = Pace::default();
+        for rounds in 1..=50 {
+            assert_eq!(pace.note(&Progress { rounds, planned: 60, again: true, ..Progress::default() }), None);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let paced = pace.note(&Progress { rounds: 51, planned: 60, ..Progress::default() }).unwrap();
+        assert!(paced.steps_per_s <= 50.0 && paced.seconds_left >= 0.18, "{paced:?}");
+    }
 
     #[test]
     fn only_what_this_process_does_counts() {

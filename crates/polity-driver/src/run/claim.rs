@@ -69,13 +69,15 @@ fn not_a_folder(path: &Path) -> DriveError {
 /// Why a folder could not be made: the place is wrong, or the disk fails.
 fn not_made(path: &Path, error: io::Error) -> DriveError {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
-    match error.kind() {
-        NotFound | PermissionDenied | NotADirectory | ReadOnlyFilesystem | InvalidFilename => {
-            let at = path.display();
-            DriveError::Input(format!("the folder {at} cannot be made ({error}); choose another --out"))
-        }
-        _ => DriveError::disk(path)(error),
-    }
+    let why = match error.kind() {
+        NotFound => "its parent does not allow new folders",
+        PermissionDenied => "the permission to write there is missing",
+        NotADirectory => "a part of its path is a file",
+        ReadOnlyFilesystem => "the disk there is read-only",
+        InvalidFilename => "its name is not allowed there",
+        _ => return DriveError::disk(path)(error),
+    };
+    DriveError::Input(format!("the folder {} cannot be made: {why}; choose another --out", path.display()))
 }
 
 /// Creates a folder for several runs, or takes an empty one or one created this way. Its contents stay.

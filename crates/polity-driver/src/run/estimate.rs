@@ -16,6 +16,7 @@ use polity_models::models::prices::Prices;
 use polity_store::DriveError;
 use serde::Serialize;
 use std::path::Path;
+use std::time::Instant;
 
 /// The nominal probability that the interval contains the cost of the run.
 pub const COVERAGE: f64 = 0.9;
@@ -189,6 +190,7 @@ impl Engine<'_> {
             deadline: None,
             grace: self.outside.grace.unwrap_or(GRACE),
             stopping_since: None,
+            told: Instant::now(),
             writing: None,
             seed: scenario.seed,
             planned: scenario.rounds,

@@ -9,6 +9,7 @@ use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, Request, TargetKin
 use polity_kernel::event::Sent;
 use polity_models::models::prices::Prices;
 use polity_models::models::{Exchange, ProviderError, Providers};
+use polity_store::printable::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,7 +123,7 @@ impl Status {
         let mut reason = batches.values().cloned().collect::<Vec<_>>().join(", ");
         if reason.is_empty() || self.asking > 0 {
             let and = if reason.is_empty() { "" } else { ", and " };
-            reason.push_str(&format!("{and}{} calls in flight", self.asking));
+            reason.push_str(&format!("{and}{} in flight", counted(self.asking, "call")));
         }
         if !self.whom.is_empty() && (self.asking > 0 || batches.is_empty()) {
             reason.push_str(&format!(" to {}", self.whom.iter().cloned().collect::<Vec<_>>().join(", ")));

@@ -134,7 +134,16 @@ pub fn migrate(
     migrate_by(MIGRATIONS, text, parse, from)
 }
 
-/// Does the same with other migrations, each leading to a format one above its number.
+/// Whether a text that states no format, and is read as one of the current format, has keys of an older one.
+pub fn seems_older(text: &str, parse: impl Fn(&str) -> Result<Node, TreeError>) -> bool {
+    let is_older = |tree: &Node| {
+        let has_edits = |migration: &Migration| (migration.edits)(tree).is_ok_and(|edits| !edits.is_empty());
+        tree.get("polity").is_none() && MIGRATIONS.iter().any(has_edits)
+    };
+    parse(text).is_ok_and(|tree| is_older(&tree))
+}
+
+/// Does the same as [`migrate`] with other migrations, each leading to a format one above its number.
 pub fn migrate_by(
     migrations: &[Migration],
     text: &str,

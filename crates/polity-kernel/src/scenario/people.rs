@@ -443,7 +443,10 @@ fn number(node: &Node, key: &str) -> Result<f64, Invalid> {
     match node.value {
         Value::Int(number) => Ok(number as f64),
         Value::Float(number) => Ok(number),
-        _ => Err(invalid(key, format!("a share must be a number, found {}", node.describe()))),
+        _ => {
+            let help = node.number_help().map_or(String::new(), |help| format!("; {help}"));
+            Err(invalid(key, format!("a share must be a number, found {}{help}", node.describe())))
+        }
     }
 }
 
