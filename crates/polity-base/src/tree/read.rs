@@ -165,20 +165,20 @@ impl Reader<'_> {
     }
 
     fn no_number(&self, wanted: &str) -> Fault {
-        Fault::new(format!("expected {wanted}, found {}", self.0.describe()), self.0.number_help())
+        const BY_AGENT: &str = "a parameter of a policy can differ by agent: `{column: NAME}` or `{formula: ...}`";
+        let help = match &self.0.value {
+            Value::Map(_) => Some(BY_AGENT.to_owned()),
+            _ => self.0.number_help(),
+        };
+        Fault::new(format!("expected {wanted}, found {}", self.0.describe()), help)
     }
 }
 
 impl Node {
-    /// Says how to write the number that a text or a map seems to mean, as `51%` does; `None` if it seems to mean none.
+    /// Says how to write the number that a text seems to mean, as `51%` does; `None` if it seems to mean none.
     #[must_use]
     pub fn number_help(&self) -> Option<String> {
-        const BY_AGENT: &str = "a parameter of a policy can differ by agent: `{column: NAME}` or `{formula: ...}`";
-        let text = match &self.value {
-            Value::Text(text) => text,
-            Value::Map(_) => return Some(BY_AGENT.to_owned()),
-            _ => return None,
-        };
+        let Value::Text(text) = &self.value else { return None };
         let digits = || text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
         match text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok()) {
             Some(percent) => Some(format!("write {text} as {}", percent / 100.0)),
