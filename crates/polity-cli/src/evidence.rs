@@ -80,7 +80,7 @@ fn census(tables: &Reader<'_>) -> Result<Option<String>, TableError> {
     }
     if most > 1.0 {
         let effective = of("effective-sample-size");
-        words.push_str(&format!("; up to {most} agents are one row (effective sample size {effective:.0})"));
+        words.push_str(&format!("; up to {most} agents share a row (effective sample size {effective:.0})"));
     }
     Ok(Some(words))
 }

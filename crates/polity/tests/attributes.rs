@@ -154,7 +154,7 @@ fn what_depends_on_a_missing_value_is_missing_and_a_condition_must_be_known() {
     assert!(age[first..].iter().all(|age| age.is_some_and(|age| age >= 40.0)));
     let file = folder.join("unknown.json");
     for (condition, parts) in [
-        ("age < 40", ["unknown whether 6 agents meet this", "(age = missing)"]),
+        ("age < 40", ["unknown whether 7 agents meet this", "(age = missing)"]),
         ("party != 'green'", ["unknown whether", "(party = NA)"]),
     ] {
         fs::write(&file, with(condition).to_string()).unwrap();
