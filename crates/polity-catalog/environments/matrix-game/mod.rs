@@ -1,10 +1,9 @@
 //! Games in normal form, from a file or inline, once or repeated. See README.md.
 
-mod nfg;
 #[cfg(test)]
 mod tests;
 
-use nfg::Game;
+use polity_games::normal::{self, Game};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
 use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot, TextSlot};
@@ -93,7 +92,7 @@ impl Environment for MatrixGame {
         let within = |error: String| Invalid { key: "game".into(), message: error };
         Invalid::unless(params.repeat > 0, "repeat", "must be at least 1 round")?;
         let (text, _) = setup.words(&params.game)?;
-        let game = nfg::read(text).map_err(within)?;
+        let game = normal::read(text).map_err(within)?;
         for name in &game.moves {
             declare.action(name.clone(), ActionArgument::Nothing, format!("play `{name}`"));
         }

@@ -1,12 +1,14 @@
-//! Gambit's format `.nfg` for games in normal form: title, players, strategies, payoffs.
+//! Games in normal form, and Gambit's format `.nfg` for them: title, players, strategies, payoffs.
 
 /// Maximum numbers of players, strategies of one player, and combinations.
 const MOST: [usize; 3] = [20, 100, 1_000_000];
 
-/// A game.
+/// A game in normal form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Game {
+    /// Its title.
     pub title: String,
+    /// The names of the players.
     pub players: Vec<String>,
     /// The strategies of each player, by name.
     pub strategies: Vec<Vec<String>>,
@@ -18,11 +20,13 @@ pub struct Game {
 
 impl Game {
     /// Returns the number of combinations of strategies.
+    #[must_use]
     pub fn size(&self) -> usize {
         self.strategies.iter().map(Vec::len).product()
     }
 
     /// Returns a player's payoff.
+    #[must_use]
     pub fn payoff(&self, profile: &[usize], player: usize) -> f64 {
         let mut place = 0;
         for (strategy, strategies) in profile.iter().zip(&self.strategies).rev() {
