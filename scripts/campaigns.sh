@@ -32,6 +32,7 @@ memory        target/release/examples/memory
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
+rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
 '
 
 names="$(printf '%s%s' "$campaigns" "$others" | awk 'NF { print $1 }')"
