@@ -223,7 +223,13 @@ impl Write for Standard {
 fn why_not_there(run: &Path, table: &str) -> String {
     let have = own_tables(run);
     if have.iter().any(|name| name == table) {
-        format!("the table `{table}` cannot be read yet: its parts are closed when the run saves and when it ends")
+        format!(
+            "the table `{table}` cannot be read yet: rounds since the last save are in the journal alone; `polity resume {}` continues \
+             the run, and its tables are closed when it saves and when it ends",
+            run.display()
+        )
+    } else if table == "cascades" && have.iter().any(|name| name == "posts") {
+        format!("{} has no table `cascades`; a cascade is the rows of `posts` with one `root`", run.display())
     } else {
         format!("{} has no table `{table}`; it has {}", run.display(), have.join(", "))
     }

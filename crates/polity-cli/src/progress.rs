@@ -145,9 +145,9 @@ fn words(progress: &Progress, acts_per_s: Option<f64>, eta_s: Option<f64>) -> St
 /// How many answers there are, and what they cost if that is known to be anything.
 fn answers(progress: &Progress) -> String {
     let answers = counted(progress.answers, "answer");
-    match progress.cost_usd > 0.0 {
-        true => format!("{answers}, ${:.4}", progress.cost_usd),
-        false => answers,
+    match progress.cost_usd {
+        Some(usd) => format!("{answers}, ${usd:.4}"),
+        None => answers,
     }
 }
 
@@ -171,13 +171,13 @@ mod tests {
         assert_eq!(words(&progress, None, None), "round 3 of 9");
         assert_eq!(words(&progress, Some(12_345.0), Some(250.0)), "round 3 of 9, 12.3k acts/s, about 4 min left");
         let waiting =
-            Progress { items: (2, 8), answers: 5, cost_usd: 0.5, waiting: Some("limited".into()), ..progress };
+            Progress { items: (2, 8), answers: 5, cost_usd: Some(0.5), waiting: Some("limited".into()), ..progress };
         assert_eq!(
             words(&waiting, None, Some(9.0)),
             "round 3 of 9, 2 of 8 items, about 9 s left, 5 answers, $0.5000; limited"
         );
         // A price that is not known is not 0.
-        let unpriced = Progress { cost_usd: 0.0, waiting: None, ..waiting };
+        let unpriced = Progress { cost_usd: None, waiting: None, ..waiting };
         assert_eq!(words(&unpriced, None, None), "round 3 of 9, 2 of 8 items, 5 answers");
     }
 

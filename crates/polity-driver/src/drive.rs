@@ -76,8 +76,8 @@ pub struct Progress {
     pub items: (usize, usize),
     /// Answers received in this process.
     pub answers: u64,
-    /// Dollars spent by the run.
-    pub cost_usd: f64,
+    /// US dollars so far; `None` if there are answers and none is known to have cost anything.
+    pub cost_usd: Option<f64>,
     /// Why nothing moves, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
@@ -754,7 +754,7 @@ impl Drive<'_> {
 
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
         progress.answers = totals.answers;
-        progress.cost_usd = totals.cost_usd;
+        progress.cost_usd = (totals.cost_usd > 0.0 || totals.answers == 0).then_some(totals.cost_usd);
         // Computing a record again is all that a replay does.
         let is_recorded = |round: u32| self.past.rounds.contains_key(&round);
         progress.again = !self.strict && waiting.is_none() && progress.rounds.checked_sub(1).is_some_and(is_recorded);

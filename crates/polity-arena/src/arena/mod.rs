@@ -39,6 +39,7 @@ use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, TreeError};
 use polity_store::DriveError;
 use polity_store::disk::write_atomically;
+use polity_store::printable::counted;
 use request::{Record, as_text};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -446,7 +447,12 @@ impl<'a> Arena<'a> {
         if self.engine.validate(&prepared, Extent::Whole).is_err() {
             return Ok(None);
         }
-        let what = format!("pilot: {}, {} members, {items} items{place}", entrant.label, entrant.members);
+        let what = format!(
+            "pilot: {}, {}, {}{place}",
+            entrant.label,
+            counted(entrant.members, "member"),
+            counted(items, "item")
+        );
         let (sheet, _) = self.run(&what, entrant, &prepared, &run, witness)?;
         let mut own = Spent::default();
         sheet.rows.iter().for_each(|row| own.add(&row.spent));
@@ -482,7 +488,12 @@ impl<'a> Arena<'a> {
             let seed = self.wish.seed + repeat;
             let run = folder(seed);
             let prepared = self.scenario(entrant, square, count, seed, &run)?;
-            let what = format!("{}, {} members, {count} items{place}, seed {seed}", entrant.label, entrant.members);
+            let what = format!(
+                "{}, {}, {}{place}, seed {seed}",
+                entrant.label,
+                counted(entrant.members, "member"),
+                counted(count, "item")
+            );
             let (sheet, summary) = self.run(&what, entrant, &prepared, &run, witness)?;
             simulated |= summary.simulated;
             if self.wish.replay && self.work == Work::Run {

@@ -1,6 +1,7 @@
 //! A comparison as rows of text, for the terminal, documents and the report.
 
 use super::{Comparison, Despite, LEVEL, Overall, Pilot, Score, Spent};
+use polity_store::printable::counted;
 use std::collections::BTreeSet;
 
 /// Columns and rows of text.
@@ -273,11 +274,11 @@ pub fn allowances(comparison: &Comparison) -> Vec<String> {
 /// Formats a use in words.
 #[must_use]
 pub fn used(spent: &Spent) -> String {
-    let dollars = match spent.cost_usd {
-        Some(usd) => format!("{usd:.4} USD"),
-        None => "dollars that are not known".into(),
-    };
-    format!("{} calls, {} tokens and {dollars}", spent.calls, spent.tokens())
+    let (calls, tokens) = (counted(spent.calls, "call"), spent.tokens());
+    match spent.cost_usd {
+        Some(usd) => format!("{calls}, {tokens} tokens and {usd:.4} USD"),
+        None => format!("{calls} and {tokens} tokens, at an unknown price"),
+    }
 }
 
 /// Explains verdicts that seem to contradict their intervals, if there are any.

@@ -388,6 +388,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             }
             _ => {
                 let mut fault = Fault::expected("the name of a choice or a map of one entry", self.0);
+                if let Value::Map(entries) = &self.0.value {
+                    let keys: Vec<&str> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
+                    fault.message.push_str(&format!(" with the keys {}", keys.join(", ")));
+                }
                 fault.help = Some(known_list("choices", known));
                 Err(fault)
             }

@@ -278,7 +278,7 @@ fn wrong_enums_custom_checks_and_keys_point_at_their_place() {
         (json!({"w": 3}), "w: expected the name of a choice or a map of one entry, found the number 3", false),
         (
             json!({"w": {"lag": 1, "wait": null}}),
-            "w: expected the name of a choice or a map of one entry, found a map",
+            "w: expected the name of a choice or a map of one entry, found a map with the keys lag, wait",
             false,
         ),
     ];
