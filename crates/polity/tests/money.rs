@@ -317,7 +317,7 @@ fn a_price_on_the_command_line_is_part_of_the_run() {
     assert_eq!((&second["prices"], &second["scenario"]), (&manifest["prices"], &manifest["scenario"]));
     // A run that began without a cache continues with one, and its earlier use is counted.
     let began = polity(&["run", arg(&file), "--max-calls", "10", "--out", &out("began")]);
-    assert_eq!((began.code, began.json["cost_usd"].as_f64()), (Some(7), Some(0.0)), "{began:?}");
+    assert_eq!((began.code, &began.json["cost_usd"]), (Some(7), &Value::Null), "{began:?}");
     let price = ["--price", "openai/gpt-4.1-mini=0.4,1.6", "--max-calls", "1000", "--max-cost"];
     let little = polity(&[&["resume", &out("began")][..], &price, &["0.0001"]].concat());
     assert_eq!(little.code, Some(7), "{little:?}");
