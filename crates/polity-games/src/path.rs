@@ -202,16 +202,17 @@ impl<'a> Responses<'a> {
         None
     }
 
-    /// The direction of the path at a point, of length 1, on the same side as `before`.
-    fn direction(&self, point: &[f64], before: &[f64]) -> Option<Vec<f64>> {
+    /// The direction of the path at a point, of length 1, on the same side as `before`, and the path's orientation: a
+    /// sign that stays the same along a path without branches, and tells when a step has jumped to another part of it.
+    fn direction(&self, point: &[f64], before: &[f64]) -> Option<(Vec<f64>, bool)> {
         let (values, mut matrix) = self.equations(point);
         let mut right = vec![0.0; values.len()];
         right.push(1.0);
         matrix.push(before.to_vec());
-        let mut direction = linear::solve(matrix, right, 0.0)?;
+        let (mut direction, sign) = linear::solve_with_sign(matrix, right, 0.0)?;
         let length = dot(&direction, &direction).sqrt();
         direction.iter_mut().for_each(|d| *d /= length);
-        Some(direction)
+        Some((direction, sign))
     }
 
     /// Follows the path from equal probabilities to where lambda first is `target`, and calls `visit` with each point on the way:
@@ -230,7 +231,7 @@ impl<'a> Responses<'a> {
             let lambda = point[n] / self.scale;
             format!("the branch of quantal responses could not be followed beyond lambda {lambda:.6}")
         };
-        let mut direction = self.direction(&point, &lambda_only).ok_or_else(|| lost(&point))?;
+        let (mut direction, mut sign) = self.direction(&point, &lambda_only).ok_or_else(|| lost(&point))?;
         let mut length = 0.1;
         visit(&point);
         for _ in 0..STEPS {
@@ -245,10 +246,11 @@ impl<'a> Responses<'a> {
                 visit(&new);
                 return Ok(new);
             }
-            let turned = new.and_then(|new| Some((self.direction(&new, &direction)?, new)));
-            match turned.map(|(turned, new)| (dot(&turned, &direction), turned, new)) {
-                Some((cosine, turned, new)) if cosine > 0.95 => {
-                    (point, direction) = (new, turned);
+            let turned = new.filter(|new| new[n] >= 0.0).and_then(|new| Some((self.direction(&new, &direction)?, new)));
+            match turned.map(|((turned, side), new)| (dot(&turned, &direction), side, turned, new)) {
+                // The sign also changes where the path of a symmetric game meets another one; short steps go straight on.
+                Some((cosine, side, turned, new)) if cosine > 0.95 && (side == sign || length < 1e-4) => {
+                    (point, direction, sign) = (new, turned, side);
                     visit(&point);
                     length *= if cosine > 0.995 { 2.0 } else { 1.0 };
                 }

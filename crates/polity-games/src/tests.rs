@@ -185,7 +185,7 @@ fn games_of_more_players() {
 fn strictly_dominated_strategies_are_eliminated_also_by_mixtures() {
     // The middle row is dominated by an even mixture of the others only; then the right column, then the last row.
     let text =
-        "NFG 1 R \"mixed\" { \"A\" \"B\" } { { \"t\" \"m\" \"b\" } { \"l\" \"r\" } } 4 2  1 3  0 2  0 1  1 0  4 1";
+        "NFG 1 R \"mixed\" { \"A\" \"B\" } { { \"t\" \"m\" \"b\" } { \"l\" \"r\" } } 4 2  1 3  0 2  0 1  1 5  4 1";
     let game = read(text).unwrap();
     assert_eq!(undominated(&game, By::Pure).unwrap(), [vec![0, 1, 2], vec![0, 1]]);
     let kept = undominated(&game, By::Mixed).unwrap();
@@ -284,9 +284,8 @@ fn commitment() {
 
 #[test]
 fn risk_aversion_chooses_the_safe_outcome() {
-    // Trust is risk-dominant here, but one in five stag hunts would fail badly.
-    let text =
-        "NFG 1 R \"trust\" { \"A\" \"B\" } { { \"stag\" \"hare\" } { \"stag\" \"hare\" } } 10 10  4 -2  -2 4  4 4";
+    // Trust is risk-dominant here, but one in ten hunts for stags would fail.
+    let text = "NFG 1 R \"trust\" { \"A\" \"B\" } { { \"stag\" \"hare\" } { \"stag\" \"hare\" } } 10 10  4 0  0 4  4 4";
     let game = read(text).unwrap();
     let attitude = |aversion| risk::Attitude { aversion, tremble: 0.2 };
     let neutral = risk::equilibrium(&game, attitude(0.0)).unwrap();
