@@ -1,4 +1,18 @@
 //! Games and their theory: games in normal and extensive form from files, equilibria, learners without regret, and strategies of
 //! repeated games. Everything here is pure.
 
+pub mod correlated;
+pub mod dominance;
+pub mod equilibrium;
+pub mod library;
+mod linear;
+pub mod nash;
 pub mod normal;
+mod path;
+pub mod quantal;
+pub mod risk;
+mod several;
+mod simplex;
+pub mod stackelberg;
+#[cfg(test)]
+mod tests;

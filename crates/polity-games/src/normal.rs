@@ -19,10 +19,108 @@ pub struct Game {
 }
 
 impl Game {
+    /// Makes a game from its payoffs.
+    ///
+    /// `payoffs` holds one number for each player and combination: all players' payoffs of the first combination, then of the
+    /// second, and so on; the first player's strategy changes fastest. Strategies become names of actions: lower-case letters,
+    /// digits and hyphens.
+    ///
+    /// # Errors
+    /// More than 20 players, 100 strategies of a player or a million combinations; a player without strategies; two strategies of
+    /// a player with one name; a number of payoffs that does not fit, or a payoff that is not finite.
+    ///
+    /// ```
+    /// use polity_games::normal::Game;
+    ///
+    /// let names = |names: [&str; 2]| names.map(String::from).to_vec();
+    /// let both = vec![names(["dove", "hawk"]), names(["dove", "hawk"])];
+    /// let payoffs = vec![2.0, 2.0, 4.0, 1.0, 1.0, 4.0, 0.0, 0.0];
+    /// let game = Game::new("Chicken", names(["Row", "Column"]), both, payoffs).unwrap();
+    /// // Row plays hawk, Column dove.
+    /// assert_eq!((game.payoff(&[1, 0], 0), game.payoff(&[1, 0], 1)), (4.0, 1.0));
+    /// assert!(game.regret(&[vec![0.5, 0.5], vec![0.5, 0.5]]) > 0.24);
+    /// ```
+    pub fn new(
+        title: impl Into<String>,
+        players: Vec<String>,
+        strategies: Vec<Vec<String>>,
+        payoffs: Vec<f64>,
+    ) -> Result<Game, String> {
+        if players.is_empty() || players.len() > MOST[0] {
+            return Err(format!("a game has 1 to {} players; this one has {}", MOST[0], players.len()));
+        }
+        if strategies.len() != players.len() {
+            return Err(format!(
+                "{} players need as many lists of strategies; there are {}",
+                players.len(),
+                strategies.len()
+            ));
+        }
+        let mut named = Vec::new();
+        for (player, own) in players.iter().zip(&strategies) {
+            let own: Vec<String> = own.iter().map(|name| action(name)).collect();
+            let same = |i: &usize| own[*i].trim_matches('-').is_empty() || own[..*i].contains(&own[*i]);
+            if let Some(i) = (0..own.len()).find(same) {
+                return Err(format!("strategy {} of {player} has no name, or the name of another one", i + 1));
+            }
+            if own.is_empty() || own.len() > MOST[1] {
+                return Err(format!("a player has 1 to {} strategies; {player} has {}", MOST[1], own.len()));
+            }
+            named.push(own);
+        }
+        let size = named.iter().try_fold(1usize, |size, own| size.checked_mul(own.len())).filter(|n| *n <= MOST[2]);
+        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
+        let (needed, given) = (size * players.len(), payoffs.len());
+        if given != needed {
+            return Err(format!(
+                "{} players with these strategies need {needed} payoffs; there are {given}",
+                players.len()
+            ));
+        }
+        if let Some(i) = payoffs.iter().position(|payoff| !payoff.is_finite()) {
+            return Err(format!("payoff {} is not a finite number", i + 1));
+        }
+        let mut moves: Vec<String> = Vec::new();
+        for name in named.iter().flatten() {
+            if !moves.contains(name) {
+                moves.push(name.clone());
+            }
+        }
+        Ok(Game { title: title.into(), players, strategies: named, moves, payoffs })
+    }
+
+    /// Makes a game from a function that gives all players' payoffs for a combination of strategies, one index for each player.
+    ///
+    /// # Errors
+    /// As [`Game::new`].
+    pub fn from_fn(
+        title: impl Into<String>,
+        players: Vec<String>,
+        strategies: Vec<Vec<String>>,
+        payoffs: impl Fn(&[usize]) -> Vec<f64>,
+    ) -> Result<Game, String> {
+        let sizes: Vec<usize> = strategies.iter().map(Vec::len).collect();
+        let size = sizes.iter().try_fold(1usize, |size, own| size.checked_mul(*own)).filter(|n| *n <= MOST[2]);
+        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
+        let mut all = Vec::with_capacity(size * players.len());
+        let mut profile = vec![0; sizes.len()];
+        for _ in 0..size {
+            all.extend(payoffs(&profile));
+            advance(&mut profile, &sizes);
+        }
+        Game::new(title, players, strategies, all)
+    }
+
     /// Returns the number of combinations of strategies.
     #[must_use]
     pub fn size(&self) -> usize {
         self.strategies.iter().map(Vec::len).product()
+    }
+
+    /// Returns each player's number of strategies.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<usize> {
+        self.strategies.iter().map(Vec::len).collect()
     }
 
     /// Returns a player's payoff.
@@ -32,20 +130,148 @@ impl Game {
         for (strategy, strategies) in profile.iter().zip(&self.strategies).rev() {
             place = place * strategies.len() + strategy;
         }
+        self.payoff_at(place, player)
+    }
+
+    /// Returns a player's payoff in a combination, given its place in the order of [`Game::profiles`].
+    pub(crate) fn payoff_at(&self, place: usize, player: usize) -> f64 {
         self.payoffs.get(place * self.players.len() + player).copied().unwrap_or_default()
     }
 
     /// Returns all combinations; the first player's strategy changes fastest.
     pub fn profiles(&self) -> impl Iterator<Item = Vec<usize>> + '_ {
-        (0..self.size()).map(|place| {
-            let mut rest = place;
-            let digit = |strategies: &Vec<String>| {
-                let strategy = rest % strategies.len();
-                rest /= strategies.len();
-                strategy
-            };
-            self.strategies.iter().map(digit).collect()
+        let sizes = self.sizes();
+        let mut next = vec![0; sizes.len()];
+        (0..self.size()).map(move |_| {
+            let profile = next.clone();
+            advance(&mut next, &sizes);
+            profile
         })
+    }
+
+    /// Calls `visit` with every combination and its place.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&[usize], usize)) {
+        let sizes = self.sizes();
+        let mut profile = vec![0; sizes.len()];
+        for place in 0..self.size() {
+            visit(&profile, place);
+            advance(&mut profile, &sizes);
+        }
+    }
+
+    /// Returns the lowest and the highest payoff of a player.
+    #[must_use]
+    pub fn range(&self, player: usize) -> (f64, f64) {
+        let own = self.payoffs.iter().skip(player).step_by(self.players.len());
+        own.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), payoff| (low.min(*payoff), high.max(*payoff)))
+    }
+
+    /// Writes the game in Gambit's format `.nfg`; [`read`] reads it back.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let quoted = |names: &[String]| {
+            names.iter().map(|name| format!("\"{}\"", name.replace('"', "'"))).collect::<Vec<_>>().join(" ")
+        };
+        let lists: Vec<String> = self.strategies.iter().map(|own| format!("{{ {} }}", quoted(own))).collect();
+        let payoffs: Vec<String> = self.payoffs.iter().map(f64::to_string).collect();
+        format!(
+            "NFG 1 R {} {{ {} }}\n{{ {} }}\n\n{}\n",
+            quoted(std::slice::from_ref(&self.title)),
+            quoted(&self.players),
+            lists.join(" "),
+            payoffs.join(" ")
+        )
+    }
+
+    /// Checks that `mixed` has a probability for each strategy of each player, and that each player's sum to 1 (up to 1e-9).
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub fn check(&self, mixed: &[Vec<f64>]) -> Result<(), String> {
+        if mixed.len() != self.players.len() {
+            return Err(format!(
+                "{} players need as many mixed strategies; there are {}",
+                self.players.len(),
+                mixed.len()
+            ));
+        }
+        for ((own, names), player) in mixed.iter().zip(&self.strategies).zip(&self.players) {
+            if own.len() != names.len() {
+                return Err(format!("{player} has {} strategies; there are {} probabilities", names.len(), own.len()));
+            }
+            let sum: f64 = own.iter().sum();
+            if own.iter().any(|p| !(0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-9 {
+                return Err(format!("the probabilities of {player} are not between 0 and 1, or do not sum to 1"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the expected payoff of each pure strategy of `player` against the mixed strategies of the others.
+    ///
+    /// `mixed` holds one probability for each strategy of each player, the player's own included (they are not used).
+    #[must_use]
+    pub fn values(&self, mixed: &[Vec<f64>], player: usize) -> Vec<f64> {
+        let mut values = vec![0.0; self.strategies.get(player).map_or(0, Vec::len)];
+        self.each(|profile, place| {
+            let mut weight = 1.0;
+            for (other, strategy) in profile.iter().enumerate() {
+                if other != player {
+                    weight *= mixed.get(other).and_then(|own| own.get(*strategy)).copied().unwrap_or_default();
+                }
+            }
+            if weight != 0.0 {
+                values[profile[player]] += weight * self.payoff_at(place, player);
+            }
+        });
+        values
+    }
+
+    /// Returns a player's expected payoff when all play `mixed`.
+    #[must_use]
+    pub fn expected(&self, mixed: &[Vec<f64>], player: usize) -> f64 {
+        let own = mixed.get(player).map_or(&[][..], Vec::as_slice);
+        own.iter().zip(self.values(mixed, player)).map(|(p, value)| p * value).sum()
+    }
+
+    /// Returns the pure best replies of a player to the others' mixed strategies: those within `1e-9` of the best, as a part of
+    /// the range of the player's payoffs.
+    #[must_use]
+    pub fn best_replies(&self, mixed: &[Vec<f64>], player: usize) -> Vec<usize> {
+        let values = self.values(mixed, player);
+        let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = self.range(player);
+        (0..values.len()).filter(|i| values[*i] >= best - 1e-9 * (high - low)).collect()
+    }
+
+    /// Returns how much each player could gain by another strategy, the others' unchanged (at least 0, in units of payoff).
+    #[must_use]
+    pub fn gains(&self, mixed: &[Vec<f64>]) -> Vec<f64> {
+        let gain = |player: usize| {
+            let values = self.values(mixed, player);
+            let own: f64 =
+                mixed.get(player).map_or(0.0, |own| own.iter().zip(&values).map(|(p, value)| p * value).sum());
+            (values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - own).max(0.0)
+        };
+        (0..self.players.len()).map(gain).collect()
+    }
+
+    /// Returns the regret of a mixed profile: the most that one player could gain by another strategy. It is 0 in a Nash
+    /// equilibrium; a profile with regret ε is an ε-equilibrium. (OpenSpiel's `NashConv` is the sum of [`Game::gains`].)
+    #[must_use]
+    pub fn regret(&self, mixed: &[Vec<f64>]) -> f64 {
+        self.gains(mixed).into_iter().fold(0.0, f64::max)
+    }
+}
+
+/// Goes on to the next combination; the first player's strategy changes fastest.
+fn advance(profile: &mut [usize], sizes: &[usize]) {
+    for (strategy, size) in profile.iter_mut().zip(sizes) {
+        *strategy += 1;
+        if *strategy < *size {
+            return;
+        }
+        *strategy = 0;
     }
 }
 
@@ -127,22 +353,12 @@ pub fn read(text: &str) -> Result<Game, String> {
     }
     let Some(Token::Quoted(title)) = tokens.next() else { return Err("the title in quotes is missing".into()) };
     let players = names(&mut tokens, "players")?;
-    if players.len() > MOST[0] {
-        return Err(format!("a game has at most {} players", MOST[0]));
-    }
     if tokens.next() != Some(&Token::Open) {
         return Err("`{` is missing before the strategies".into());
     }
     let mut strategies = Vec::new();
-    for player in &players {
-        let own: Vec<String> = names(&mut tokens, "strategies")?.iter().map(|name| action(name)).collect();
-        if let Some(i) = (0..own.len()).find(|i| own[*i].trim_matches('-').is_empty() || own[..*i].contains(&own[*i])) {
-            return Err(format!("strategy {} of {player} has no name, or the name of another one", i + 1));
-        }
-        if own.len() > MOST[1] {
-            return Err(format!("a player has at most {} strategies", MOST[1]));
-        }
-        strategies.push(own);
+    for _ in &players {
+        strategies.push(names(&mut tokens, "strategies")?);
     }
     if tokens.next() != Some(&Token::Close) {
         return Err(
@@ -158,24 +374,7 @@ pub fn read(text: &str) -> Result<Game, String> {
             _ => Err("the outcome version of the format is not supported: list the payoffs in order".into()),
         })
         .collect();
-    let payoffs = payoffs?;
-    let size = strategies.iter().try_fold(1usize, |size, own| size.checked_mul(own.len())).filter(|n| *n <= MOST[2]);
-    let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
-    if payoffs.len() != size * players.len() {
-        let needed = size * players.len();
-        return Err(format!(
-            "{} players with these strategies need {needed} payoffs; there are {}",
-            players.len(),
-            payoffs.len()
-        ));
-    }
-    let mut moves: Vec<String> = Vec::new();
-    for name in strategies.iter().flatten() {
-        if !moves.contains(name) {
-            moves.push(name.clone());
-        }
-    }
-    Ok(Game { title: title.clone(), players, strategies, moves, payoffs })
+    Game::new(title.clone(), players, strategies, payoffs?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! Correlated and coarse-correlated equilibria, by linear programming.
+
+use crate::equilibrium::{Equilibrium, Outcome, Play, normalised};
+use crate::normal::Game;
+use crate::simplex::{MOST, Program};
+
+/// What is to be as great as possible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aim {
+    /// The sum of the players' payoffs.
+    #[default]
+    Welfare,
+    /// The payoff of a player, by index.
+    Player(usize),
+}
+
+/// Finds the correlated equilibrium that is best for `aim` (Aumann 1974): a joint distribution from which a mediator draws a
+/// combination and tells each player its own strategy; no player gains by replacing what it is told. The regret is the most that a
+/// player gains by the best replacement of each of its strategies.
+///
+/// # Errors
+/// The linear program would have more than 4,000,000 numbers; there is no such player; or rounding kept the solver from ending.
+///
+/// ```
+/// use polity_games::{correlated, library};
+///
+/// // Aumann's example: never both hawks, and more for both together than any Nash equilibrium gives.
+/// let best = correlated::correlated(&library::named("chicken").unwrap(), correlated::Aim::Welfare).unwrap();
+/// assert_eq!(best.probability(&[1, 1]), 0.0);
+/// ```
+pub fn correlated(game: &Game, aim: Aim) -> Result<Equilibrium, String> {
+    solve(game, aim, false)
+}
+
+/// Finds the coarse-correlated equilibrium that is best for `aim` (Moulin and Vial 1978): no player gains by a fixed strategy that
+/// it chooses before the draw. The regret is the most that a player gains so.
+///
+/// # Errors
+/// As [`correlated`].
+pub fn coarse(game: &Game, aim: Aim) -> Result<Equilibrium, String> {
+    solve(game, aim, true)
+}
+
+fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
+    let (players, size, sizes) = (game.players.len(), game.size(), game.sizes());
+    if let Aim::Player(player) = aim
+        && player >= players
+    {
+        return Err(format!("there is no player {}; the game has {players}", player + 1));
+    }
+    let deviations: usize = sizes.iter().map(|own| if coarse { *own } else { own * (own - 1) }).sum();
+    let numbers = Program::numbers(size, deviations, 1);
+    if numbers > MOST {
+        return Err(format!(
+            "the game is too large for a correlated equilibrium: {size} combinations and {deviations} deviations need a linear \
+             program of {numbers} numbers, and at most {MOST} are allowed"
+        ));
+    }
+    let objective = scaled_objective(game, aim);
+    let at_most = gains(game, coarse).into_iter().map(|row| (row.gains, 0.0)).collect();
+    let program = Program { objective, at_most, equal: vec![(vec![1.0; size], 1.0)] };
+    let solution = program.solve();
+    let solution =
+        solution.map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
+    let weights = normalised(solution);
+    let expected = |player: usize| weights.iter().enumerate().map(|(place, p)| p * game.payoff_at(place, player)).sum();
+    let payoffs = (0..players).map(expected).collect();
+    let outcomes = game.profiles().zip(&weights).filter(|(_, p)| **p > 0.0);
+    let outcomes = outcomes.map(|(profile, p)| Outcome { profile, probability: *p }).collect();
+    Ok(Equilibrium { play: Play::Joint(outcomes), payoffs, regret: regret(game, &weights, coarse) })
+}
+
+/// The objective, brought to numbers between 0 and 1.
+fn scaled_objective(game: &Game, aim: Aim) -> Vec<f64> {
+    let players = game.players.len();
+    let worth = |place: usize| match aim {
+        Aim::Welfare => (0..players).map(|player| game.payoff_at(place, player)).sum(),
+        Aim::Player(player) => game.payoff_at(place, player),
+    };
+    let all: Vec<f64> = (0..game.size()).map(worth).collect();
+    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let range = all.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    all.into_iter().map(|worth| if range > 0.0 { (worth - low) / range } else { 0.0 }).collect()
+}
+
+/// What a player gains in each combination by a deviation, as a part of the range of its payoffs.
+struct Deviation {
+    player: usize,
+    /// The strategy that it replaces; `None` for all.
+    told: Option<usize>,
+    gains: Vec<f64>,
+}
+
+fn gains(game: &Game, coarse: bool) -> Vec<Deviation> {
+    let mut all = Vec::new();
+    let mut stride = 1;
+    for (player, own) in game.sizes().into_iter().enumerate() {
+        let (low, high) = game.range(player);
+        let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
+        let of = |told: Option<usize>, instead: usize| {
+            let gain = |place: usize| {
+                let now = place / stride % own;
+                if told.is_some_and(|told| told != now) {
+                    return 0.0;
+                }
+                scale
+                    * (game.payoff_at(place - now * stride + instead * stride, player) - game.payoff_at(place, player))
+            };
+            Deviation { player, told, gains: (0..game.size()).map(gain).collect() }
+        };
+        for instead in 0..own {
+            match coarse {
+                true => all.push(of(None, instead)),
+                false => all.extend((0..own).filter(|told| *told != instead).map(|told| of(Some(told), instead))),
+            }
+        }
+        stride *= own;
+    }
+    all
+}
+
+/// The most that a player gains: by the best replacement of each strategy, or by the best fixed strategy.
+fn regret(game: &Game, weights: &[f64], coarse: bool) -> f64 {
+    let sizes = game.sizes();
+    let mut most: Vec<Vec<f64>> = sizes.iter().map(|own| vec![0.0; *own]).collect();
+    for deviation in gains(game, coarse) {
+        let (low, high) = game.range(deviation.player);
+        let gain: f64 = deviation.gains.iter().zip(weights).map(|(gain, p)| gain * p).sum();
+        let entry = &mut most[deviation.player][deviation.told.unwrap_or(0)];
+        *entry = entry.max(gain * (high - low));
+    }
+    most.iter().map(|own| own.iter().sum()).fold(0.0, f64::max)
+}
