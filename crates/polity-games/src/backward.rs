@@ -3,7 +3,7 @@
 use crate::extensive::{Node, Profile, Tree};
 use serde::Serialize;
 
-/// Payoffs nearer than this, times the largest payoff, are a tie.
+/// Payoffs nearer than this, times the largest payoff below the node, are a tie.
 const TIE: f64 = 1e-12;
 
 /// Moves among which a player is indifferent.
@@ -61,7 +61,8 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
         ));
     }
     let players = tree.players.len();
-    let mut scale = 0.0f64;
+    // The largest payoff below each node.
+    let mut scales = vec![0.0f64; tree.len()];
     let mut values = vec![0.0; tree.len() * players];
     let mut moves = vec![0; tree.sets().len()];
     let mut ties = Vec::new();
@@ -75,19 +76,21 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
         match tree.node(at) {
             Node::Terminal { payoffs } => {
                 own.copy_from_slice(payoffs);
-                scale = payoffs.iter().fold(scale, |most, payoff| most.max(payoff.abs()));
+                scales[at] = payoffs.iter().fold(0.0, |most, payoff| most.max(payoff.abs()));
             }
             Node::Chance { probabilities, children, .. } => {
+                scales[at] = largest(&scales, children);
                 for (child, p) in children.iter().zip(probabilities) {
                     own.iter_mut().zip(of(*child)).for_each(|(sum, value)| *sum += p * value);
                 }
             }
             Node::Decision { set, children } => {
+                scales[at] = largest(&scales, children);
                 let player = tree.sets()[set].player;
                 let gains = children.iter().map(|child| of(*child)[player]);
                 let best = gains.clone().fold(f64::NEG_INFINITY, f64::max);
                 let good: Vec<usize> =
-                    gains.enumerate().filter(|(_, gain)| best - gain <= TIE * scale).map(|(i, _)| i).collect();
+                    gains.enumerate().filter(|(_, gain)| best - gain <= TIE * scales[at]).map(|(i, _)| i).collect();
                 moves[set] = good[0];
                 own.copy_from_slice(of(children[good[0]]));
                 if good.len() > 1 {
@@ -101,6 +104,10 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
     let probabilities = (0..tree.sets().len()).flat_map(pure).map(|(i, set)| f64::from(u8::from(moves[set] == i)));
     let profile = Profile::raw(tree, probabilities.collect());
     Ok(Solution { profile, payoffs: values[..players].to_vec(), moves, ties })
+}
+
+fn largest(scales: &[f64], children: &[u32]) -> f64 {
+    children.iter().map(|child| scales[*child as usize]).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -152,7 +159,7 @@ mod tests {
         }
         let solution = subgame_perfect(&builder.finish().unwrap()).unwrap();
         // B takes x, C takes y: the risk is worth 6 to A.
-        assert_eq!((solution.moves.as_slice(), solution.payoffs.as_slice()), (&[1, 0, 1][..], &[6.0, 2.0, 1.75][..]));
+        assert_eq!((solution.moves.as_slice(), solution.payoffs.as_slice()), (&[1, 0, 1][..], &[6.0, 1.25, 1.75][..]));
     }
 
     #[test]

@@ -254,6 +254,9 @@ pub fn read(text: &str) -> Result<Tree, String> {
     // A comment may precede the nodes.
     words.quoted_next();
     let mut builder = Builder::new(&title, &players);
+    if let Some(fault) = builder.fault() {
+        return words.fail(fault);
+    }
     let mut known = Known::default();
     // Nodes on the path: children to come, and what the outcomes so far add up to.
     let mut path: Vec<(usize, Vec<f64>)> = vec![(1, vec![0.0; players.len()])];
