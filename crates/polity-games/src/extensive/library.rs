@@ -1,0 +1,77 @@
+//! Well-known small games by name.
+
+use super::{Builder, Tree, kuhn, leduc, poker};
+
+/// The names that [`game`] knows.
+pub const NAMES: [&str; 6] = ["centipede", "entry", "kuhn", "kuhn-3", "leduc", "ultimatum"];
+
+/// Returns a game by its name: `centipede` (of 6 moves), `entry`, `kuhn`, `kuhn-3` (with three players), `leduc`, `ultimatum` (about 10
+/// units).
+///
+/// ```
+/// use polity_games::extensive::{NAMES, game};
+///
+/// assert!(NAMES.iter().all(|name| game(name).is_some()));
+/// assert!(game("chess").is_none());
+/// ```
+#[must_use]
+pub fn game(name: &str) -> Option<Tree> {
+    Some(match name {
+        "centipede" => centipede(6),
+        "entry" => entry(),
+        "kuhn" => kuhn(),
+        "kuhn-3" => poker::kuhn_of(3),
+        "leduc" => leduc(),
+        "ultimatum" => ultimatum(10),
+        _ => return None,
+    })
+}
+
+/// The ultimatum game (Güth, Schmittberger and Schwarze 1982): the proposer offers 0 to `pie` whole units (at most 1,000); if the
+/// responder rejects, both get nothing.
+#[must_use]
+pub fn ultimatum(pie: u32) -> Tree {
+    let pie = pie.min(1_000);
+    let mut builder = Builder::new("ultimatum", &["proposer", "responder"]);
+    let offers: Vec<String> = (0..=pie).map(|offer| format!("offer-{offer}")).collect();
+    builder.decision(0, "offer", &offers);
+    for (offer, name) in offers.iter().enumerate() {
+        builder.decision(1, name, &["accept", "reject"]);
+        builder.terminal(&[f64::from(pie) - offer as f64, offer as f64]);
+        builder.terminal(&[0.0, 0.0]);
+    }
+    builder.built()
+}
+
+/// The centipede game (Rosenthal 1981) with the payoffs of McKelvey and Palfrey (1992), in units of 10 cents: two players take turns,
+/// `moves` in all (1 to 100). Whoever takes at move k, counted from 0, gets 4 · 2^k, and the other gets 2^k. If the last move is a pass,
+/// the other gets the larger part, after one more doubling.
+#[must_use]
+pub fn centipede(moves: u32) -> Tree {
+    let moves = moves.clamp(1, 100);
+    let mut builder = Builder::new("centipede", &["first", "second"]);
+    // Taking comes first in each node, so that the node of the next move follows.
+    let split = |taker: u32| {
+        let unit = libm::exp2(f64::from(taker));
+        if taker.is_multiple_of(2) { [4.0 * unit, unit] } else { [unit, 4.0 * unit] }
+    };
+    for k in 0..moves {
+        builder.decision((k % 2) as usize, &format!("move-{}", k + 1), &["take", "pass"]);
+        builder.terminal(&split(k));
+    }
+    builder.terminal(&split(moves));
+    builder.built()
+}
+
+/// Entry into a market (Selten 1978, one market): the entrant stays out (0 and 2) or enters; the incumbent then fights (-1 and -1) or
+/// accommodates (1 and 1).
+#[must_use]
+pub fn entry() -> Tree {
+    let mut builder = Builder::new("entry", &["entrant", "incumbent"]);
+    builder.decision(0, "entry", &["stay-out", "enter"]);
+    builder.terminal(&[0.0, 2.0]);
+    builder.decision(1, "response", &["fight", "accommodate"]);
+    builder.terminal(&[-1.0, -1.0]);
+    builder.terminal(&[1.0, 1.0]);
+    builder.built()
+}
