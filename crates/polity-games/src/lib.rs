@@ -12,6 +12,7 @@ pub mod best_response;
 pub mod cfr;
 pub mod extensive;
 pub mod learn;
+pub mod iterated;
 pub mod normal;
 mod path;
 pub mod quantal;

@@ -1,0 +1,184 @@
+//! Evolution in large and small mixed populations: replicator dynamics, Axelrod's ecology, and the Moran process.
+//!
+//! A game between `n` types is a square matrix: `payoffs[i][j]` is what type `i` gets from an encounter with type `j`. The mean payoffs
+//! of a [`Tournament`](super::Tournament) are one.
+
+use polity_base::rng::{Draws, Stream};
+
+/// Refuses what is not a square matrix of finite numbers, or shares that do not fit it.
+pub(super) fn check(payoffs: &[Vec<f64>], start: usize) -> Result<(), String> {
+    let n = payoffs.len();
+    if n == 0 || payoffs.iter().any(|row| row.len() != n || row.iter().any(|x| !x.is_finite())) {
+        return Err("payoffs are a square matrix of finite numbers".into());
+    }
+    match start == n {
+        true => Ok(()),
+        false => Err(format!("{n} types of the matrix need {n} numbers to begin with, not {start}")),
+    }
+}
+
+/// Checks shares, and scales them to the sum 1.
+fn shares(start: &[f64]) -> Result<Vec<f64>, String> {
+    let sum: f64 = start.iter().sum();
+    if !(sum > 0.0 && sum.is_finite()) || start.iter().any(|x| *x < 0.0) {
+        return Err("shares are at least 0, and at least one is above 0".into());
+    }
+    Ok(start.iter().map(|x| x / sum).collect())
+}
+
+/// The mean payoff of each type in a mixed population.
+fn fitness(payoffs: &[Vec<f64>], shares: &[f64]) -> Vec<f64> {
+    payoffs.iter().map(|row| row.iter().zip(shares).map(|(payoff, share)| payoff * share).sum()).collect()
+}
+
+/// Integrates the replicator equation `x'_i = x_i · (f_i − Σ x_j f_j)` (Taylor and Jonker 1978) by the classical method of Runge and
+/// Kutta, and returns the shares at the beginning and after each step.
+///
+/// `start`: shares, scaled to sum to 1; a type with share 0 stays out. `step`: the length of a step in time, so that payoffs times step
+/// stay below about 1.
+///
+/// # Errors
+/// The matrix is not square, or the shares or the step do not fit.
+///
+/// ```
+/// use polity_games::iterated::evolution::replicator;
+///
+/// // Hawks and doves for a prize of 2 and a cost of 4: half are hawks at rest.
+/// let path = replicator(&[vec![-1.0, 2.0], vec![0.0, 1.0]], &[0.1, 0.9], 0.1, 500)?;
+/// assert!((path[500][0] - 0.5).abs() < 1e-9);
+/// # Ok::<(), String>(())
+/// ```
+pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) -> Result<Vec<Vec<f64>>, String> {
+    check(payoffs, start.len())?;
+    if !(step > 0.0 && step.is_finite()) {
+        return Err(format!("a step is a time above 0, not {step}"));
+    }
+    let slope = |x: &[f64]| -> Vec<f64> {
+        let f = fitness(payoffs, x);
+        let mean: f64 = f.iter().zip(x).map(|(f, x)| f * x).sum();
+        f.iter().zip(x).map(|(f, x)| x * (f - mean)).collect()
+    };
+    let ahead =
+        |x: &[f64], slope: &[f64], h: f64| -> Vec<f64> { x.iter().zip(slope).map(|(x, k)| x + h * k).collect() };
+    let mut path = vec![shares(start)?];
+    for _ in 0..steps {
+        let x = &path[path.len() - 1];
+        let k1 = slope(x);
+        let k2 = slope(&ahead(x, &k1, step / 2.0));
+        let k3 = slope(&ahead(x, &k2, step / 2.0));
+        let k4 = slope(&ahead(x, &k3, step));
+        let next = (0..x.len()).map(|i| (x[i] + step / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i])).max(0.0));
+        let next: Vec<f64> = next.collect();
+        let next = shares(&next).map_err(|_| format!("the step {step} is too long for these payoffs"))?;
+        path.push(next);
+    }
+    Ok(path)
+}
+
+/// Returns the shares of types over generations in which each type grows in proportion to its mean payoff (Axelrod 1984, chapter 2):
+/// at the beginning and after each generation.
+///
+/// # Errors
+/// The matrix is not square, a payoff is below 0, the shares do not fit, or nobody has a payoff above 0.
+pub fn ecological(payoffs: &[Vec<f64>], start: &[f64], generations: usize) -> Result<Vec<Vec<f64>>, String> {
+    check(payoffs, start.len())?;
+    if payoffs.iter().flatten().any(|x| *x < 0.0) {
+        return Err("numbers of descendants are in proportion to payoffs, so payoffs are at least 0".into());
+    }
+    let mut path = vec![shares(start)?];
+    for _ in 0..generations {
+        let x = &path[path.len() - 1];
+        let grown: Vec<f64> = fitness(payoffs, x).iter().zip(x).map(|(f, x)| f * x).collect();
+        path.push(shares(&grown).map_err(|_| "nobody has a payoff above 0, so nobody has descendants")?);
+    }
+    Ok(path)
+}
+
+/// A Moran process: in each step one individual, chosen by fitness, has a descendant, which replaces one that is chosen uniformly
+/// (Moran 1958; with payoffs by frequency Nowak, Sasaki, Taylor and Fudenberg 2004).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moran {
+    /// Intensity of selection, at least 0: fitness is `exp(selection · mean payoff)` (Traulsen, Shoresh and Nowak 2008). 0 is neutral.
+    pub selection: f64,
+    /// The probability, 0 to 1, that a descendant is of another type, uniformly chosen.
+    pub mutation: f64,
+    /// The maximum number of steps.
+    pub steps: u64,
+}
+
+/// The course of a Moran process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// Individuals of each type at the end.
+    pub counts: Vec<u64>,
+    /// Steps made.
+    pub steps: u64,
+    /// The type that everybody belongs to at the end, if there is one. Without mutation the process ends there.
+    pub fixed: Option<usize>,
+}
+
+impl Moran {
+    /// Runs the process from numbers of individuals. An individual meets all others, not itself. `run` numbers independent courses of
+    /// one seed.
+    ///
+    /// # Errors
+    /// The matrix is not square, the numbers do not fit it, there are fewer than two individuals, or a parameter is out of range.
+    ///
+    /// ```
+    /// use polity_games::iterated::evolution::Moran;
+    ///
+    /// let moran = Moran { selection: 0.0, mutation: 0.0, steps: 1_000_000 };
+    /// let course = moran.run(&[vec![1.0, 1.0], vec![1.0, 1.0]], &[1, 9], 7, 0)?;
+    /// assert_eq!(course.counts.iter().sum::<u64>(), 10);
+    /// assert!(course.fixed.is_some());
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn run(&self, payoffs: &[Vec<f64>], start: &[u64], seed: u64, run: u32) -> Result<Course, String> {
+        check(payoffs, start.len())?;
+        let size: u64 = start.iter().sum();
+        if size < 2 {
+            return Err("a population has at least 2 individuals".into());
+        }
+        if !(0.0..=1.0).contains(&self.mutation) || !(self.selection >= 0.0 && self.selection.is_finite()) {
+            return Err("mutation is a probability, 0 to 1, and selection at least 0".into());
+        }
+        let mut draws = Draws::new(seed, Stream::Population, run, 0);
+        let mut counts = start.to_vec();
+        let mut weights = vec![0.0; counts.len()];
+        let fixed = |counts: &[u64]| counts.iter().position(|count| *count == size);
+        let mut steps = 0;
+        while steps < self.steps && (self.mutation > 0.0 || fixed(&counts).is_none()) {
+            self.weigh(payoffs, &counts, size, &mut weights);
+            let parent = draws.weighted(&weights).unwrap_or_default();
+            let mut child = parent;
+            if self.mutation > 0.0 && counts.len() > 1 && draws.chance(self.mutation) {
+                let other = draws.below(counts.len() as u64 - 1) as usize;
+                child = other + usize::from(other >= parent);
+            }
+            let mut place = draws.below(size);
+            let dead = counts.iter().position(|count| {
+                let found = place < *count;
+                place = place.wrapping_sub(*count);
+                found
+            });
+            counts[dead.unwrap_or_default()] -= 1;
+            counts[child] += 1;
+            steps += 1;
+        }
+        let fixed = fixed(&counts);
+        Ok(Course { counts, steps, fixed })
+    }
+
+    /// Sets the weight of each type in the choice of a parent. The greatest fitness is 1, so that no exponential overflows.
+    fn weigh(&self, payoffs: &[Vec<f64>], counts: &[u64], size: u64, weights: &mut [f64]) {
+        for (i, weight) in weights.iter_mut().enumerate() {
+            let all: f64 = payoffs[i].iter().zip(counts).map(|(payoff, count)| payoff * *count as f64).sum();
+            *weight = self.selection * (all - payoffs[i][i]) / (size - 1) as f64;
+        }
+        let alive = weights.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(weight, _)| *weight);
+        let best = alive.fold(f64::NEG_INFINITY, f64::max);
+        for (weight, count) in weights.iter_mut().zip(counts) {
+            *weight = if *count == 0 { 0.0 } else { *count as f64 * libm::exp(*weight - best) };
+        }
+    }
+}

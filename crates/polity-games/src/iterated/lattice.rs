@@ -1,0 +1,174 @@
+//! Evolution on a lattice: every cell plays its neighbours and may take over the strategy of one of them.
+
+use super::evolution::check;
+use polity_base::rng::{Draws, Stream};
+
+/// Who plays whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbourhood {
+    /// The four cells beside it (von Neumann).
+    Four,
+    /// The eight cells around it (Moore).
+    Eight,
+}
+
+impl Neighbourhood {
+    fn offsets(self) -> &'static [(isize, isize)] {
+        const ALL: [(isize, isize); 8] = [(-1, 0), (0, -1), (0, 1), (1, 0), (-1, -1), (-1, 1), (1, -1), (1, 1)];
+        match self {
+            Neighbourhood::Four => &ALL[..4],
+            Neighbourhood::Eight => &ALL,
+        }
+    }
+}
+
+/// A torus of cells, each with a type of a game: `payoffs[i][j]` is what type `i` gets from type `j`.
+///
+/// ```
+/// use polity_games::iterated::lattice::{Lattice, Neighbourhood};
+///
+/// // A defector among cooperators (Nowak and May 1992): b = 1.9.
+/// let payoffs = vec![vec![1.0, 0.0], vec![1.9, 0.0]];
+/// let mut cells = vec![0; 21 * 21];
+/// cells[10 * 21 + 10] = 1;
+/// let mut lattice = Lattice::new(21, cells, payoffs, Neighbourhood::Eight, true)?;
+/// lattice.imitate_best();
+/// assert_eq!(lattice.shares()[1], 9.0 / 441.0);
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lattice {
+    width: usize,
+    cells: Vec<u16>,
+    payoffs: Vec<Vec<f64>>,
+    neighbourhood: Neighbourhood,
+    with_itself: bool,
+}
+
+impl Lattice {
+    /// Makes a lattice from its cells, row by row. `with_itself`: whether each cell also plays against its own type, as in Nowak and May
+    /// 1992.
+    ///
+    /// # Errors
+    /// The cells do not fill rows of `width`, there are fewer than 3 rows or columns (neighbours would coincide), a cell has an unknown
+    /// type, or the matrix is not square.
+    pub fn new(
+        width: usize,
+        cells: Vec<u16>,
+        payoffs: Vec<Vec<f64>>,
+        neighbourhood: Neighbourhood,
+        with_itself: bool,
+    ) -> Result<Self, String> {
+        check(&payoffs, payoffs.len())?;
+        if width < 3 || cells.len() % width != 0 || cells.len() / width < 3 {
+            return Err(format!(
+                "a lattice has at least 3 rows and columns; {} cells do not fill rows of {width}",
+                cells.len()
+            ));
+        }
+        if let Some(cell) = cells.iter().find(|cell| usize::from(**cell) >= payoffs.len()) {
+            return Err(format!("a cell has type {cell}; the matrix has types 0 to {}", payoffs.len() - 1));
+        }
+        Ok(Lattice { width, cells, payoffs, neighbourhood, with_itself })
+    }
+
+    /// Makes a lattice whose cells are drawn with the given weights of types.
+    ///
+    /// # Errors
+    /// As for [`Lattice::new`]; also weights that are all 0.
+    pub fn random(
+        [width, height]: [usize; 2],
+        weights: &[f64],
+        payoffs: Vec<Vec<f64>>,
+        neighbourhood: Neighbourhood,
+        with_itself: bool,
+        seed: u64,
+    ) -> Result<Self, String> {
+        check(&payoffs, weights.len())?;
+        let mut draws = Draws::new(seed, Stream::Birth, 0, 0);
+        let cells: Option<Vec<u16>> =
+            (0..width * height).map(|_| draws.weighted(weights).map(|kind| kind as u16)).collect();
+        let cells = cells.ok_or("at least one type needs a weight above 0")?;
+        Lattice::new(width, cells, payoffs, neighbourhood, with_itself)
+    }
+
+    /// Returns the type of each cell, row by row.
+    #[must_use]
+    pub fn cells(&self) -> &[u16] {
+        &self.cells
+    }
+
+    /// Returns the share of each type.
+    #[must_use]
+    pub fn shares(&self) -> Vec<f64> {
+        let mut counts = vec![0u64; self.payoffs.len()];
+        self.cells.iter().for_each(|cell| counts[usize::from(*cell)] += 1);
+        counts.into_iter().map(|count| count as f64 / self.cells.len() as f64).collect()
+    }
+
+    /// Returns the cells around a cell.
+    fn around(&self, cell: usize) -> impl Iterator<Item = usize> + use<> {
+        let (width, height) = (self.width, self.cells.len() / self.width);
+        let (row, column) = (cell / width, cell % width);
+        self.neighbourhood.offsets().iter().map(move |(down, right)| {
+            let row = (row + height).wrapping_add_signed(*down) % height;
+            row * width + (column + width).wrapping_add_signed(*right) % width
+        })
+    }
+
+    /// Sums up what a cell gets. Neighbours are counted first, so that where they are cannot reach the sum.
+    fn score(&self, cell: usize, counts: &mut [u32]) -> f64 {
+        counts.fill(0);
+        self.around(cell).for_each(|other| counts[usize::from(self.cells[other])] += 1);
+        let own = usize::from(self.cells[cell]);
+        counts[own] += u32::from(self.with_itself);
+        self.payoffs[own].iter().zip(counts.iter()).map(|(payoff, count)| payoff * f64::from(*count)).sum()
+    }
+
+    /// Makes a generation in which all cells at once take over the type with the highest score among themselves and their neighbours
+    /// (Nowak and May 1992, "Evolutionary games and spatial chaos"). A cell keeps its type if it is among the best; of several others it
+    /// takes the first type of the matrix.
+    pub fn imitate_best(&mut self) {
+        let mut counts = vec![0; self.payoffs.len()];
+        let scores: Vec<f64> = (0..self.cells.len()).map(|cell| self.score(cell, &mut counts)).collect();
+        let next = |cell: usize| {
+            let (mut best, mut kind) = (scores[cell], self.cells[cell]);
+            for other in self.around(cell) {
+                let better = scores[other] > best;
+                let first = scores[other] == best && kind != self.cells[cell] && self.cells[other] < kind;
+                let own = scores[other] == best && self.cells[other] == self.cells[cell];
+                if better || first || own {
+                    (best, kind) = (scores[other], self.cells[other]);
+                }
+            }
+            kind
+        };
+        self.cells = (0..self.cells.len()).map(next).collect();
+    }
+
+    /// Makes a generation of as many steps as there are cells: in each a random cell takes over the type of a random neighbour with
+    /// probability `1 / (1 + exp((own score − its score) / noise))` (Szabó and Tőke 1998). `generation` keys the draws.
+    ///
+    /// # Errors
+    /// `noise` is not above 0.
+    pub fn fermi(&mut self, noise: f64, seed: u64, generation: u32) -> Result<(), String> {
+        if !(noise > 0.0 && noise.is_finite()) {
+            return Err(format!("noise is above 0, not {noise}"));
+        }
+        let mut draws = Draws::new(seed, Stream::World, generation, 0);
+        let mut counts = vec![0; self.payoffs.len()];
+        for _ in 0..self.cells.len() {
+            let cell = draws.below(self.cells.len() as u64) as usize;
+            let place = draws.below(self.neighbourhood.offsets().len() as u64) as usize;
+            let Some(other) = self.around(cell).nth(place) else { continue };
+            if self.cells[cell] == self.cells[other] {
+                continue;
+            }
+            let difference = self.score(cell, &mut counts) - self.score(other, &mut counts);
+            if draws.chance(1.0 / (1.0 + libm::exp(difference / noise))) {
+                self.cells[cell] = self.cells[other];
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The payoffs of a symmetric game of two players with two moves.
+
+use super::Move;
+use crate::normal::Game;
+use serde::Serialize;
+
+/// What a player gets in a turn, by its own move and the other's. The first move of the game is called cooperation, the second
+/// defection, whatever they mean in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Payoffs {
+    /// Both cooperate (the reward `R` of a prisoner's dilemma).
+    pub cc: f64,
+    /// It cooperates, and the other defects (the sucker's payoff `S`).
+    pub cd: f64,
+    /// It defects, and the other cooperates (the temptation `T`).
+    pub dc: f64,
+    /// Both defect (the punishment `P`).
+    pub dd: f64,
+}
+
+/// Games by name: cc, cd, dc, dd.
+const NAMED: [(&str, [f64; 4]); 6] = [
+    // Axelrod 1980.
+    ("prisoners-dilemma", [3.0, 0.0, 5.0, 1.0]),
+    // Benefit 3, cost 1 (Nowak 2006).
+    ("donation", [2.0, -1.0, 3.0, 0.0]),
+    // Skyrms 2004.
+    ("stag-hunt", [4.0, 0.0, 3.0, 3.0]),
+    // Rapoport and Chammah 1966: temptation, reward, sucker, punishment in this order.
+    ("chicken", [3.0, 1.0, 5.0, 0.0]),
+    // Benefit 2, cost 1 (Hauert and Doebeli 2004).
+    ("snowdrift", [1.5, 1.0, 2.0, 0.0]),
+    ("coordination", [1.0, 0.0, 0.0, 1.0]),
+];
+
+impl Payoffs {
+    /// The prisoner's dilemma of Axelrod's tournaments (Axelrod 1980).
+    pub const PRISONERS_DILEMMA: Payoffs = Payoffs { cc: 3.0, cd: 0.0, dc: 5.0, dd: 1.0 };
+
+    /// Returns the names of the games that [`Payoffs::named`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMED.into_iter().map(|(name, _)| name)
+    }
+
+    /// Returns the payoffs of a classic game.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Payoffs> {
+        let (_, [cc, cd, dc, dd]) = NAMED.into_iter().find(|(known, _)| *known == name)?;
+        Some(Payoffs { cc, cd, dc, dd })
+    }
+
+    /// Returns the payoffs of a game in normal form.
+    ///
+    /// # Errors
+    /// The game has other numbers of players or moves, or is not symmetric. The message says which.
+    ///
+    /// ```
+    /// use polity_games::{iterated::Payoffs, normal};
+    ///
+    /// let text = r#"NFG 1 R "hawks and doves" { "1" "2" } { { "dove" "hawk" } { "dove" "hawk" } } 2 2 4 0 0 4 -1 -1"#;
+    /// let payoffs = Payoffs::of(&normal::read(text)?)?;
+    /// assert_eq!(payoffs, Payoffs { cc: 2.0, cd: 0.0, dc: 4.0, dd: -1.0 });
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn of(game: &Game) -> Result<Payoffs, String> {
+        let moves: Vec<usize> = game.strategies.iter().map(Vec::len).collect();
+        if moves != [2, 2] {
+            return Err(format!(
+                "a repeated game is between two players with two moves each; this game has {} players with {moves:?} moves",
+                moves.len()
+            ));
+        }
+        for (own, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let (first, second) = (game.payoff(&[own, other], 0), game.payoff(&[other, own], 1));
+            if first != second {
+                return Err(format!(
+                    "the game is not symmetric: for move {} against move {} the first player gets {first}, the second {second}",
+                    own + 1,
+                    other + 1
+                ));
+            }
+        }
+        let own = |own, other| game.payoff(&[own, other], 0);
+        Ok(Payoffs { cc: own(0, 0), cd: own(0, 1), dc: own(1, 0), dd: own(1, 1) })
+    }
+
+    /// Returns what a player gets for a pair of moves.
+    #[must_use]
+    pub fn of_moves(&self, own: Move, other: Move) -> f64 {
+        match (own, other) {
+            (Move::Cooperate, Move::Cooperate) => self.cc,
+            (Move::Cooperate, Move::Defect) => self.cd,
+            (Move::Defect, Move::Cooperate) => self.dc,
+            (Move::Defect, Move::Defect) => self.dd,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normal::read;
+
+    #[test]
+    fn games_that_do_not_fit_are_refused() {
+        for (text, told) in [
+            (r#"NFG 1 R "x" { "1" } { { "a" "b" } } 1 2"#, "this game has 1 players with [2] moves"),
+            (r#"NFG 1 R "x" { "1" "2" } { { "a" "b" } { "a" } } 1 2 3 4"#, "[2, 1] moves"),
+            (
+                r#"NFG 1 R "x" { "1" "2" } { { "a" "b" } { "a" "b" } } 3 3 5 0 0 4 1 1"#,
+                "for move 2 against move 1 the first player gets 5, the second 4",
+            ),
+        ] {
+            let refused = Payoffs::of(&read(text).unwrap()).unwrap_err();
+            assert!(refused.contains(told), "{refused}");
+        }
+        assert_eq!(Payoffs::named("prisoners-dilemma"), Some(Payoffs::PRISONERS_DILEMMA));
+        assert_eq!(Payoffs::named("dilemma"), None);
+    }
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Compares the deterministic strategies of repeated games with the library Axelrod (PyPI), move by move. It installs the library in an
+# environment of its own under target/. Ends with 1 if any pair differs.
+#
+#   bash scripts/axelrod.sh [TURNS]    # 200 turns by default
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target="${CARGO_TARGET_DIR:-target}"
+mkdir -p "$target"
+environment="$target/axelrod-venv"
+if [ ! -x "$environment/bin/python" ]; then
+    python3 -m venv "$environment"
+    # Later versions need PyTorch.
+    "$environment/bin/pip" install --quiet axelrod==4.13.1
+fi
+cargo run --quiet --release --offline -j"${JOBS:-1}" -p polity-games --example tournament -- --json "${1:-200}" >"$target/axelrod-moves.json"
+"$environment/bin/python" scripts/compare-axelrod.py "$target/axelrod-moves.json"
