@@ -13,7 +13,7 @@ const MOST: (usize, usize) = (5_000, 150);
 /// The most steps along a path.
 const STEPS: usize = 5_000;
 /// Where the limit is taken.
-const END: f64 = 1e9;
+const END: f64 = 1e11;
 
 /// The objectives of a game's players.
 pub(crate) struct Responses<'a> {
@@ -182,6 +182,9 @@ impl<'a> Responses<'a> {
     /// Newton's method for the equations, and a last one: `direction · (point - start) = 0`.
     fn correct(&self, start: &[f64], direction: &[f64]) -> Option<Vec<f64>> {
         let mut point = start.to_vec();
+        let mut before = f64::INFINITY;
+        // Rounding of the gradients, times lambda, keeps steps from becoming shorter than this.
+        let rounding = 1e-8 + 1e-15 * start[self.count()].abs();
         for _ in 0..12 {
             let (mut values, mut matrix) = self.equations(&point);
             values.push(dot(direction, &point) - dot(direction, start));
@@ -192,12 +195,13 @@ impl<'a> Responses<'a> {
                 most = most.max(step.abs() / (1.0 + z.abs()));
                 *z -= step;
             }
-            if most < 1e-11 {
+            if most < 1e-11 || most < rounding && most > 0.5 * before {
                 return Some(point);
             }
             if most > 1e3 {
                 return None;
             }
+            before = most;
         }
         None
     }
@@ -246,10 +250,10 @@ impl<'a> Responses<'a> {
                 visit(&new);
                 return Ok(new);
             }
-            let turned = new.filter(|new| new[n] >= 0.0).and_then(|new| Some((self.direction(&new, &direction)?, new)));
+            let turned = new.filter(|new| (0.0..=target).contains(&new[n])).and_then(|new| Some((self.direction(&new, &direction)?, new)));
             match turned.map(|((turned, side), new)| (dot(&turned, &direction), side, turned, new)) {
                 // The sign also changes where the path of a symmetric game meets another one; short steps go straight on.
-                Some((cosine, side, turned, new)) if cosine > 0.95 && (side == sign || length < 1e-4) => {
+                Some((cosine, side, turned, new)) if cosine > 0.95 && (side == sign || length < 1e-3) => {
                     (point, direction, sign) = (new, turned, side);
                     visit(&point);
                     length *= if cosine > 0.995 { 2.0 } else { 1.0 };

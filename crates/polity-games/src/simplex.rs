@@ -5,6 +5,8 @@ use crate::linear;
 
 /// What counts as zero, for entries of order 1.
 const TINY: f64 = 1e-10;
+/// The least entry on which a pivot is made.
+const PIVOT: f64 = 1e-8;
 /// The most pivots.
 const PIVOTS: usize = 50_000;
 /// The most numbers in a tableau.
@@ -27,7 +29,7 @@ impl Tableau {
     pub(crate) fn leaving(&self, column: usize) -> Option<usize> {
         let mut best: Option<usize> = None;
         for row in 0..self.rows.len() {
-            if self.rows[row][column] > TINY && best.is_none_or(|best| self.less(row, best, column)) {
+            if self.rows[row][column] > PIVOT && best.is_none_or(|best| self.less(row, best, column)) {
                 best = Some(row);
             }
         }

@@ -1,0 +1,32 @@
+//! Solves games in files of Gambit's format `.nfg` by all methods and prints one JSON object a line, for `scripts/solvers.sh`.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
+
+use polity_games::correlated::{Aim, coarse, correlated};
+use polity_games::{nash, normal, quantal, risk, stackelberg};
+use serde_json::{Value, json};
+
+fn or_error<T: serde::Serialize>(result: Result<T, String>) -> Value {
+    result.map_or_else(|error| json!({ "error": error }), |found| json!(found))
+}
+
+fn main() {
+    for file in std::env::args().skip(1) {
+        let game = normal::read(&std::fs::read_to_string(&file).expect("a file")).expect("a game");
+        let two = game.players.len() == 2;
+        let labels = if two { game.sizes().iter().sum() } else { 0 };
+        let line = json!({
+            "file": file,
+            "nash": or_error(nash::all(&game)),
+            "pure": nash::pure(&game),
+            "lemke_howson": (0..labels).map(|label| or_error(nash::lemke_howson(&game, label))).collect::<Vec<_>>(),
+            "traced": or_error(nash::traced(&game)),
+            "zero_sum": nash::is_zero_sum(&game).then(|| or_error(nash::zero_sum(&game))),
+            "correlated": or_error(correlated(&game, Aim::Welfare)),
+            "coarse": or_error(coarse(&game, Aim::Welfare)),
+            "quantal": Vec::from([0.5, 2.0, 10.0]).into_iter().map(|lambda| or_error(quantal::logit(&game, lambda))).collect::<Vec<_>>(),
+            "stackelberg": two.then(|| or_error(stackelberg::strong(&game, 0))),
+            "risk": or_error(risk::equilibrium(&game, risk::Attitude { aversion: 0.5, tremble: 0.1 })),
+        });
+        println!("{line}");
+    }
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Solvers for games beside others: random games, solved here, by nashpy (all equilibria, Lemke-Howson), and by SciPy's HiGHS (values of
+# zero-sum games, correlated and Stackelberg equilibria); quantal responses beside a plain fixed point. Prints a table of agreement,
+# and fails if something disagrees. Installs nashpy and SciPy from PyPI into a folder of its own, target/peers/solvers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+peers=$PWD/target/peers/solvers
+if [ ! -x "$peers/bin/python" ]; then
+    mkdir -p "$peers"
+    python3 -m venv "$peers"
+fi
+"$peers/bin/pip" install --quiet nashpy==0.0.43 scipy==1.17.1
+games=$(mktemp -d)
+trap 'rm -rf "$games"' EXIT
+"$peers/bin/python" scripts/peers/solvers.py write "$games"
+cargo build --quiet --locked -p polity-games --example solve-files
+target=${CARGO_TARGET_DIR:-target}
+"$target/debug/examples/solve-files" "$games"/*.nfg >"$games/solved.jsonl"
+"$peers/bin/python" scripts/peers/solvers.py compare "$games/solved.jsonl"
