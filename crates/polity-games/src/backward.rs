@@ -3,7 +3,7 @@
 use crate::extensive::{Node, Profile, Tree};
 use serde::Serialize;
 
-/// Payoffs nearer than this, times the largest payoff below the node, are a tie.
+/// Payoffs nearer than this, times the largest payoff that they are made of, are a tie.
 const TIE: f64 = 1e-12;
 
 /// Moves among which a player is indifferent.
@@ -55,13 +55,13 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
     if let Some(set) = tree.sets().iter().position(|set| set.nodes().count() > 1) {
         return Err(format!(
             "backward induction needs perfect information, but {} has {} nodes that the player cannot tell apart; use counterfactual \
-             regret minimisation (cfr), or a Nash equilibrium of the normal form",
+             regret minimisation (cfr)",
             tree.describe(set),
             tree.sets()[set].nodes().count()
         ));
     }
     let players = tree.players.len();
-    // The largest payoff below each node.
+    // The largest payoff that each node's values are made of: rounding is in proportion to it.
     let mut scales = vec![0.0f64; tree.len()];
     let mut values = vec![0.0; tree.len() * players];
     let mut moves = vec![0; tree.sets().len()];
@@ -79,18 +79,20 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
                 scales[at] = payoffs.iter().fold(0.0, |most, payoff| most.max(payoff.abs()));
             }
             Node::Chance { probabilities, children, .. } => {
-                scales[at] = largest(&scales, children);
+                scales[at] = children.iter().map(|child| scales[*child as usize]).fold(0.0, f64::max);
                 for (child, p) in children.iter().zip(probabilities) {
                     own.iter_mut().zip(of(*child)).for_each(|(sum, value)| *sum += p * value);
                 }
             }
             Node::Decision { set, children } => {
-                scales[at] = largest(&scales, children);
                 let player = tree.sets()[set].player;
-                let gains = children.iter().map(|child| of(*child)[player]);
-                let best = gains.clone().fold(f64::NEG_INFINITY, f64::max);
-                let good: Vec<usize> =
-                    gains.enumerate().filter(|(_, gain)| best - gain <= TIE * scales[at]).map(|(i, _)| i).collect();
+                let gain = |i: usize| of(children[i])[player];
+                let scale = |i: usize| scales[children[i] as usize];
+                let all = 0..children.len();
+                let best = all.clone().fold(0, |best, i| if gain(i) > gain(best) { i } else { best });
+                let near = |i: &usize| gain(best) - gain(*i) <= TIE * scale(*i).max(scale(best));
+                let good: Vec<usize> = all.filter(near).collect();
+                scales[at] = scale(good[0]);
                 moves[set] = good[0];
                 own.copy_from_slice(of(children[good[0]]));
                 if good.len() > 1 {
@@ -104,10 +106,6 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
     let probabilities = (0..tree.sets().len()).flat_map(pure).map(|(i, set)| f64::from(u8::from(moves[set] == i)));
     let profile = Profile::raw(tree, probabilities.collect());
     Ok(Solution { profile, payoffs: values[..players].to_vec(), moves, ties })
-}
-
-fn largest(scales: &[f64], children: &[u32]) -> f64 {
-    children.iter().map(|child| scales[*child as usize]).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -93,11 +93,11 @@ impl Builder {
         }
         let set = match self.known.get(&(player, key.to_owned())) {
             Some(set) => {
-                let known = &self.tree.sets[*set as usize].moves;
+                let InformationSet { name, moves: known, .. } = &self.tree.sets[*set as usize];
                 if known.len() != moves.len() || known.iter().zip(moves).any(|(a, b)| a != b.as_ref()) {
                     let given: Vec<&str> = moves.iter().map(AsRef::as_ref).collect();
                     let told = format!(
-                        "information set `{label}` of {} has the moves {} here, and the moves {} at an earlier node",
+                        "information set `{name}` of {} has the moves {} here, and the moves {} at an earlier node",
                         self.tree.players[player],
                         given.join(", "),
                         known.join(", ")

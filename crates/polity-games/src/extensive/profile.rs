@@ -50,7 +50,7 @@ impl Profile {
             if own.len() != moves {
                 return Err(format!("{} has {moves} moves; {} probabilities are given", tree.describe(set), own.len()));
             }
-            if own.iter().any(|p| *p < 0.0) || !((sum - 1.0).abs() <= 1e-9) {
+            if own.iter().any(|p| *p < 0.0) || sum.is_nan() || (sum - 1.0).abs() > 1e-9 {
                 let told = "probabilities must not be negative, and add up to 1";
                 return Err(format!("{}: {told}; given are {own:?}", tree.describe(set)));
             }

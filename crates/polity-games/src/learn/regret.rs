@@ -21,7 +21,7 @@ impl Regret {
         Regret { rounds: 0, suffered: 0.0, losses: vec![0.0; moves], swaps: vec![0.0; moves * moves] }
     }
 
-    /// Adds a round: the probabilities that were played (1 for the move that was drawn, if they do not count as played) and the losses.
+    /// Adds a round: the probabilities of the moves, and their losses. For the regret of a drawn move, give it probability 1.
     pub fn add(&mut self, probabilities: &[f64], losses: &[f64]) {
         self.rounds += 1;
         self.suffered += probabilities.iter().zip(losses).map(|(p, loss)| p * loss).sum::<f64>();
