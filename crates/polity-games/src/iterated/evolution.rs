@@ -209,21 +209,42 @@ mod tests {
         assert!(path.iter().any(|x| x[0] < 0.2) && path.iter().any(|x| x[1] > 0.5));
     }
 
+    fn rows(entries: &[f64]) -> Vec<Vec<f64>> {
+        entries.chunks(4).map(<[f64]>::to_vec).collect()
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn shares_stay_shares_and_rest_points_are_equilibria(game in prop::collection::vec(prop::collection::vec(-2.0..2.0f64, 4), 4), start in prop::collection::vec(0.05..1.0f64, 4)) {
-            let path = replicator(&game, &start, 0.1, 3000).unwrap();
-            for x in &path {
+        fn shares_stay_shares(
+            game in prop::collection::vec(-2.0..2.0f64, 16),
+            start in prop::collection::vec(0.0..1.0f64, 4),
+        ) {
+            prop_assume!(start.iter().sum::<f64>() > 0.0);
+            for x in replicator(&rows(&game), &start, 0.1, 300).unwrap() {
                 prop_assert!(x.iter().all(|x| *x >= 0.0) && (x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             }
-            // Where a path from the interior rests, nobody has a better reply (the folk theorem of evolutionary game theory).
-            let (x, before) = (&path[3000], &path[2900]);
+        }
+    }
+
+    #[test]
+    fn where_a_path_rests_nobody_has_a_better_reply() {
+        let mut rested = 0;
+        for game in 0..40 {
+            let mut draws = Draws::new(1, Stream::Design, game, 0);
+            let entries: Vec<f64> = (0..16).map(|_| draws.range(-2.0, 2.0)).collect();
+            let start: Vec<f64> = (0..4).map(|_| draws.range(0.1, 1.0)).collect();
+            // Long enough for a type that had almost died out to come back.
+            let path = replicator(&rows(&entries), &start, 0.25, 8000).unwrap();
+            let (x, before) = (&path[8000], &path[7900]);
             if x.iter().zip(before).all(|(x, y)| (x - y).abs() < 1e-9) {
-                let f = fitness(&game, x);
+                let f = fitness(&rows(&entries), x);
                 let mean: f64 = f.iter().zip(x).map(|(f, x)| f * x).sum();
-                prop_assert!(f.iter().all(|f| *f < mean + 0.05), "{:?} at {:?}", f, x);
+                assert!(f.iter().all(|f| *f < mean + 0.02), "{f:?} at {x:?}");
+                rested += 1;
             }
         }
+        assert!(rested > 30, "{rested}");
     }
 
     #[test]

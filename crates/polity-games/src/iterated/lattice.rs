@@ -199,8 +199,8 @@ mod tests {
             }
             defectors.push((lattice.shares()[1] * (n * n) as f64).round() as u32);
         }
-        // The kaleidoscope: a square of 3, whose sides grow faster than its corners are eaten.
-        assert_eq!(defectors[..2], [9, 21]);
+        // Squares of 3 and 5; then the corners grow, and the middles of the sides are lost.
+        assert_eq!(defectors[..3], [9, 25, 41]);
         assert!(defectors[39] > 400, "{defectors:?}");
     }
 
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn with_the_rule_of_fermi_cooperators_live_in_clusters_if_temptation_is_small() {
-        // On a square lattice with noise 0.1 cooperators die out above b of about 1.02 (Szabó and Tőke 1998).
+        // Cooperators die out if temptation is much above 1 (Szabó and Tőke 1998).
         let after = |b: f64| {
             let mut lattice = Lattice::random([40, 40], &[0.5, 0.5], weak(b), Neighbourhood::Four, false, 2).unwrap();
             (0..600).for_each(|generation| lattice.fermi(0.1, 7, generation).unwrap());

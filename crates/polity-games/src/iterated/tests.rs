@@ -303,8 +303,9 @@ fn a_small_tournament_counts_right() {
     assert_eq!(names, ["defector", "tit-for-tat", "cooperator"]);
     let wins: Vec<u32> = results.ranking.iter().map(|rank| rank.wins).collect();
     assert_eq!(wins, [4, 0, 0]);
-    assert_eq!(results.ranking[0].score, (5.0 + 1.0 + 1.4) / 3.0);
-    assert_eq!(results.ranking[1].cooperation, 22.0 / 30.0);
+    assert!((results.ranking[0].score - 7.4 / 3.0).abs() < 1e-12);
+    // Against the others 10 and 1 of 10 moves, and all 20 of the twins.
+    assert_eq!(results.ranking[1].cooperation, 31.0 / 40.0);
     let alone = Tournament { self_play: false, ..tournament }.run(false);
-    assert_eq!((alone.pairs.len(), alone.ranking[1].score), (3, 1.95));
+    assert!(alone.pairs.len() == 3 && (alone.ranking[1].score - 1.95).abs() < 1e-12);
 }
