@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares the deterministic strategies of repeated games with the library Axelrod (PyPI), move by move. It installs the library in an
-# environment of its own under target/. Ends with 1 if any pair differs.
+# Compares the strategies of repeated games with the library Axelrod (PyPI): those without draws move by move, the others by their mean
+# scores. It installs the library in an environment of its own under target/. Ends with 1 if any pair differs.
 #
 #   bash scripts/axelrod.sh [TURNS]    # 200 turns by default
 set -euo pipefail
@@ -13,5 +13,7 @@ if [ ! -x "$environment/bin/python" ]; then
     # Later versions need PyTorch.
     "$environment/bin/pip" install --quiet axelrod==4.13.1
 fi
-cargo run --quiet --release --offline -j"${JOBS:-1}" -p polity-games --example tournament -- --json "${1:-200}" >"$target/axelrod-moves.json"
-"$environment/bin/python" scripts/compare-axelrod.py "$target/axelrod-moves.json"
+for what in moves scores; do
+    cargo run --quiet --release --offline -j"${JOBS:-1}" -p polity-games --example tournament -- "--$what" "${1:-200}" >"$target/axelrod-$what.json"
+done
+"$environment/bin/python" scripts/compare-axelrod.py "$target/axelrod-moves.json" "$target/axelrod-scores.json"

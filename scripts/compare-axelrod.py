@@ -1,13 +1,15 @@
-"""Plays all deterministic strategies of polity against each other with the library Axelrod, and compares every move.
+"""Plays the strategies of polity against each other with the library Axelrod, and compares: every move of those without draws, and the
+mean scores of the others against a few opponents.
 
-    python compare-axelrod.py MOVES.json    # as `cargo run --release -p polity-games --example tournament -- --json` prints it
+    python compare-axelrod.py MOVES.json SCORES.json    # by the example `tournament` of polity-games, with --moves and --scores
 
-Prints a table of agreement: per strategy the pairs that are equal. Exits with 1 if any pair differs.
+Prints a table of agreement per strategy. Exits with 1 if any pair of moves differs, or a mean by more than 4.5 standard errors.
 """
 
 import json
 import re
 import sys
+from statistics import mean, variance
 
 import axelrod
 
@@ -19,6 +21,13 @@ NAMES = {
     "shubik": "First by Shubik",
     "gladstein": "Second by Gladstein",
     "tester": "Second by Tester",
+    "joss": "First by Joss",
+    "grofman": "First by Grofman",
+    "tullock": "First by Tullock",
+    "feld": "First by Feld",
+    "champion": "Second by Champion",
+    "eatherley": "Second by Eatherley",
+    "tranquilizer": "Second by Tranquilizer",
     "go-by-majority": "Soft Go By Majority",
 }
 
@@ -71,5 +80,34 @@ print(f"axelrod {axelrod.__version__}: {len(names)} deterministic strategies, {l
 for name, (same, all_) in equal.items():
     print(f"{name:<28} {same:>3} of {all_} pairs equal")
 print(f"pairs equal, move by move and in score: {len(pairs) - len(differ)} of {len(pairs)}")
+
+# Strategies that draw: mean scores over repetitions, in standard errors of the difference.
+OPPONENTS = ["tit-for-tat", "defector", "alternator", "win-stay-lose-shift", "random"]
+REPETITIONS, OWN, LIMIT = 60, 300, 4.5
+scores = {}
+for pair in json.load(open(sys.argv[2]))["pairs"]:
+    (one, two), (first, second) = pair["names"], pair["scores"]
+    turns = pair["turns"] // OWN
+    scores[one, two], scores[two, one] = (first / OWN, second / OWN), (second / OWN, first / OWN)
+random = [name for name in dict.fromkeys(one for one, _ in scores) if name not in equal]
+print(f"\n{len(random)} strategies that draw, {turns} turns, {REPETITIONS} repetitions by the library and {OWN} own ones")
+for name in random:
+    worst = 0
+    for seed, opponent in enumerate(OPPONENTS):
+        sample = []
+        for repetition in range(REPETITIONS):
+            players = [player(name), player(opponent)]
+            match = axelrod.Match(players, turns=turns, seed=1000 * seed + repetition)
+            match.play()
+            sample.append(match.final_score())
+        for side, own in enumerate(scores[name, opponent]):
+            values = [score[side] for score in sample]
+            error = (variance(values) * (1 / REPETITIONS + 1 / OWN)) ** 0.5
+            difference = abs(mean(values) - own)
+            deviation = difference / error if error else (0 if difference < 1e-9 else float("inf"))
+            worst = max(worst, deviation)
+            if deviation > LIMIT:
+                differ.append(f"{name} against {opponent}, side {side}: {mean(values)} and {own}")
+    print(f"{name:<28} greatest difference of a mean: {worst:.1f} standard errors")
 if differ:
     sys.exit("\n".join(differ))

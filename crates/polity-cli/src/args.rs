@@ -6,10 +6,10 @@ mod servers;
 pub use groups::*;
 pub use servers::*;
 
-use super::numbers::{decimal, few, whole};
+use super::numbers::{decimal, few, positive, seed, whole};
 use super::output::LogFormat;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 /// Simulate societies of agents, from three debating models to a million citizens: recorded, replayable, measured.
@@ -436,6 +436,9 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Let strategies of a repeated game for two play each other: a ranking, and all moves with --json. With --evolve a population of
+    /// them evolves by what they get.
+    Tournament(Playing),
     /// Show the progress of the runs in a folder: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what
     /// they wait for. It changes nothing, and works while they run.
     #[command(visible_alias = "ps")]
@@ -640,6 +643,7 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate(Calibrating { json, .. })
+            | Verb::Tournament(Playing { json, .. })
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
@@ -676,6 +680,53 @@ impl Verb {
             | Verb::Reference { .. } => false,
         }
     }
+}
+
+/// What `polity tournament` plays.
+#[derive(Debug, ClapArgs)]
+pub struct Playing {
+    /// A symmetric game of two players with two moves: prisoners-dilemma, donation, stag-hunt, chicken, snowdrift, coordination, or a
+    /// file in Gambit's format (.nfg). The first move of the game is C, the second D.
+    #[arg(value_name = "GAME")]
+    pub game: String,
+    /// Strategies, separated by commas, such as tit-for-tat,joss:p=0.8; or all.
+    #[arg(long, value_name = "NAMES", default_value = "all")]
+    pub strategies: String,
+    /// Turns of a match; with --continuation the maximum.
+    #[arg(long, default_value_t = 200, value_parser = whole::<u32>, allow_negative_numbers = true)]
+    pub turns: u32,
+    /// Probability that another turn follows. No strategy knows when a match ends.
+    #[arg(long, value_name = "PROBABILITY", value_parser = decimal, allow_negative_numbers = true)]
+    pub continuation: Option<f64>,
+    /// Matches of each pair.
+    #[arg(long, default_value = "1", value_parser = positive, allow_negative_numbers = true)]
+    pub repetitions: NonZeroU32,
+    /// Probability that a move is flipped.
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0, value_parser = decimal, allow_negative_numbers = true)]
+    pub noise: f64,
+    /// Seed of strategies that draw, of noise and of evolution.
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    pub seed: u64,
+    /// No strategy plays its twin.
+    #[arg(long, conflicts_with = "evolve")]
+    pub no_self_play: bool,
+    /// Let a population evolve that begins with equal shares.
+    #[arg(long, value_enum, value_name = "replicator|moran|spatial")]
+    pub evolve: Option<Evolving>,
+    /// Print one JSON object as the last line on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a population of strategies evolves.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Evolving {
+    /// By the replicator equation: an infinite, mixed population.
+    Replicator,
+    /// By a Moran process: a finite, mixed population.
+    Moran,
+    /// On a lattice, by imitation of the best neighbour.
+    Spatial,
 }
 
 /// What `polity ask` asks, and whom.

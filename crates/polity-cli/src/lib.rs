@@ -42,6 +42,7 @@ mod story;
 mod sweep;
 mod systems;
 mod templates;
+mod tournament;
 mod validate;
 mod verify;
 mod view;
@@ -309,6 +310,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
         Verb::Explain { name, json } => explain::explain(name.as_deref(), json, registry),
+        Verb::Tournament(asked) => tournament::tournament(&asked),
         Verb::Status { folder, json } => status::status(&folder, json),
         Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
         Verb::Import(what) => import::import(what, registry),

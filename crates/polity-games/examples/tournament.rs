@@ -1,7 +1,7 @@
 //! A round robin of all strategies: `cargo run --release -p polity-games --example tournament`.
 //!
-//! Without arguments it prints the ranking, and how many turns it plays in a second. `--json [TURNS]` prints all moves of the matches
-//! between strategies that draw nothing, for `scripts/axelrod.sh`.
+//! Without arguments it prints the ranking, and how many turns it plays in a second. For `scripts/axelrod.sh`, `--moves [TURNS]` prints
+//! the moves of all matches between strategies that draw nothing, and `--scores [TURNS]` the sums of 300 repetitions of all matches.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use polity_games::iterated::{Conditions, Length, Tournament, all};
@@ -10,10 +10,12 @@ use std::time::Instant;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let turns = |place: usize| words.get(place).map_or(Ok(200), |turns| turns.parse()).expect("turns are a number");
-    if words.first().is_some_and(|word| word == "--json") {
-        let mut tournament = tournament(turns(1), 0.0, 1);
-        tournament.strategies.retain(|strategy| !strategy.is_random());
-        println!("{}", serde_json::to_string(&tournament.run(true)).expect("results are plain data"));
+    if let Some(what) = words.first() {
+        let moves = what == "--moves";
+        assert!(moves || what == "--scores", "it is --moves or --scores, not {what}");
+        let mut tournament = tournament(turns(1), 0.0, if moves { 1 } else { 300 });
+        tournament.strategies.retain(|strategy| !moves || !strategy.is_random());
+        println!("{}", serde_json::to_string(&tournament.run(moves)).expect("results are plain data"));
         return;
     }
     let results = tournament(200, 0.0, 10).run(false);

@@ -139,7 +139,7 @@ impl Moran {
         if size < 2 {
             return Err("a population has at least 2 individuals".into());
         }
-        if !(0.0..=1.0).contains(&self.mutation) || !(self.selection >= 0.0 && self.selection.is_finite()) {
+        if !((0.0..=1.0).contains(&self.mutation) && (0.0..=f64::MAX).contains(&self.selection)) {
             return Err("mutation is a probability, 0 to 1, and selection at least 0".into());
         }
         let mut draws = Draws::new(seed, Stream::Population, run, 0);
@@ -180,5 +180,115 @@ impl Moran {
         for (weight, count) in weights.iter_mut().zip(counts) {
             *weight = if *count == 0 { 0.0 } else { *count as f64 * libm::exp(*weight - best) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn selection_between_two_types_follows_the_logistic_curve() {
+        // Type 1 has 0.8 more than type 0, whoever it meets.
+        let path = replicator(&[vec![1.0, 0.2], vec![1.8, 1.0]], &[0.9, 0.1], 0.05, 200).unwrap();
+        for (step, x) in path.iter().enumerate() {
+            let time = 0.05 * step as f64;
+            let exact = 1.0 / (1.0 + 9.0 * (-0.8 * time).exp());
+            assert!((x[1] - exact).abs() < 1e-7, "{time}: {} {exact}", x[1]);
+        }
+    }
+
+    #[test]
+    fn rock_paper_scissors_goes_round() {
+        let game = [vec![0.0, -1.0, 1.0], vec![1.0, 0.0, -1.0], vec![-1.0, 1.0, 0.0]];
+        let path = replicator(&game, &[0.5, 0.3, 0.2], 0.05, 2000).unwrap();
+        // The product of shares is constant (Hofbauer and Sigmund 1998).
+        assert!(path.iter().all(|x| (x.iter().product::<f64>() - 0.03).abs() < 1e-6));
+        assert!(path.iter().any(|x| x[0] < 0.2) && path.iter().any(|x| x[1] > 0.5));
+    }
+
+    fn rows(entries: &[f64]) -> Vec<Vec<f64>> {
+        entries.chunks(4).map(<[f64]>::to_vec).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn shares_stay_shares(
+            game in prop::collection::vec(-2.0..2.0f64, 16),
+            start in prop::collection::vec(0.0..1.0f64, 4),
+        ) {
+            prop_assume!(start.iter().sum::<f64>() > 0.0);
+            for x in replicator(&rows(&game), &start, 0.1, 300).unwrap() {
+                prop_assert!(x.iter().all(|x| *x >= 0.0) && (x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn where_a_path_rests_nobody_has_a_better_reply() {
+        let mut rested = 0;
+        for game in 0..40 {
+            let mut draws = Draws::new(1, Stream::Design, game, 0);
+            let entries: Vec<f64> = (0..16).map(|_| draws.range(-2.0, 2.0)).collect();
+            let start: Vec<f64> = (0..4).map(|_| draws.range(0.1, 1.0)).collect();
+            // Long enough for a type that had almost died out to come back.
+            let path = replicator(&rows(&entries), &start, 0.25, 8000).unwrap();
+            let (x, before) = (&path[8000], &path[7900]);
+            if x.iter().zip(before).all(|(x, y)| (x - y).abs() < 1e-9) {
+                let f = fitness(&rows(&entries), x);
+                let mean: f64 = f.iter().zip(x).map(|(f, x)| f * x).sum();
+                assert!(f.iter().all(|f| *f < mean + 0.02), "{f:?} at {x:?}");
+                rested += 1;
+            }
+        }
+        assert!(rested > 30, "{rested}");
+    }
+
+    #[test]
+    fn ecology_grows_in_proportion_to_payoffs() {
+        let path = ecological(&[vec![3.0, 0.0], vec![5.0, 1.0]], &[1.0, 1.0], 60).unwrap();
+        assert_eq!(path[1], [1.5 / 4.5, 3.0 / 4.5]);
+        assert!(path[60][1] > 0.99);
+        assert!(ecological(&[vec![-1.0]], &[1.0], 1).unwrap_err().contains("at least 0"));
+        assert!(ecological(&[vec![0.0]], &[1.0], 1).unwrap_err().contains("nobody"));
+        assert!(ecological(&[vec![1.0]], &[1.0, 1.0], 1).unwrap_err().contains("1 types"));
+        assert!(replicator(&[vec![1.0]], &[0.0], 0.1, 1).unwrap_err().contains("above 0"));
+    }
+
+    /// The share of courses in which one mutant of type 1 among `size` takes over.
+    fn fixation(game: &[Vec<f64>], selection: f64, size: u64, runs: u32) -> f64 {
+        let moran = Moran { selection, mutation: 0.0, steps: u64::MAX };
+        let fixed = |run: &u32| moran.run(game, &[size - 1, 1], 3, *run).unwrap().fixed == Some(1);
+        (0..runs).filter(fixed).count() as f64 / f64::from(runs)
+    }
+
+    #[test]
+    fn a_mutant_takes_over_as_often_as_theory_says() {
+        let runs = 20_000;
+        let tolerance = |p: f64| 4.0 * (p * (1.0 - p) / f64::from(runs)).sqrt();
+        let neutral = fixation(&[vec![1.0, 7.0], vec![3.0, 2.0]], 0.0, 10, runs);
+        assert!((neutral - 0.1).abs() < tolerance(0.1), "{neutral}");
+        // With relative fitness r: (1 - 1/r) / (1 - 1/r^N) (Moran 1958).
+        let (r, advantage) = (1.5f64, 1.5f64.ln());
+        let exact = (1.0 - 1.0 / r) / (1.0 - r.powi(-10));
+        let favoured = fixation(&[vec![0.0, 0.0], vec![1.0, 1.0]], advantage, 10, runs);
+        assert!((favoured - exact).abs() < tolerance(exact), "{favoured} {exact}");
+    }
+
+    #[test]
+    fn mutation_brings_lost_types_back() {
+        let moran = Moran { selection: 0.0, mutation: 0.02, steps: 20_000 };
+        let game = vec![vec![0.0; 2]; 2];
+        let share = |run| moran.run(&game, &[50, 0], 1, run).unwrap().counts[1] as f64 / 50.0;
+        let mean = (0..200).map(share).sum::<f64>() / 200.0;
+        // By symmetry one half; the standard deviation of a share is below one half.
+        assert!((mean - 0.5).abs() < 4.0 * 0.5 / 200.0f64.sqrt(), "{mean}");
+        assert_eq!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 3));
+        assert_ne!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 4));
+        assert!(moran.run(&game, &[1, 0], 1, 0).unwrap_err().contains("at least 2"));
+        assert!(Moran { mutation: 2.0, ..moran }.run(&game, &[5, 5], 1, 0).unwrap_err().contains("0 to 1"));
     }
 }

@@ -60,7 +60,7 @@ impl Lattice {
         with_itself: bool,
     ) -> Result<Self, String> {
         check(&payoffs, payoffs.len())?;
-        if width < 3 || cells.len() % width != 0 || cells.len() / width < 3 {
+        if width < 3 || !cells.len().is_multiple_of(width) || cells.len() / width < 3 {
             return Err(format!(
                 "a lattice has at least 3 rows and columns; {} cells do not fill rows of {width}",
                 cells.len()
@@ -170,5 +170,81 @@ impl Lattice {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The prisoner's dilemma of Nowak and May 1992: type 0 cooperates.
+    fn weak(b: f64) -> Vec<Vec<f64>> {
+        vec![vec![1.0, 0.0], vec![b, 0.0]]
+    }
+
+    #[test]
+    fn a_symmetric_start_stays_symmetric() {
+        let n = 49;
+        let mut cells = vec![0; n * n];
+        cells[n / 2 * n + n / 2] = 1;
+        let mut lattice = Lattice::new(n, cells, weak(1.85), Neighbourhood::Eight, true).unwrap();
+        let mut defectors = Vec::new();
+        for _ in 0..40 {
+            lattice.imitate_best();
+            let at = |row: usize, column: usize| lattice.cells()[row * n + column];
+            for (row, column) in (0..n).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                assert_eq!(at(row, column), at(column, row));
+                assert_eq!(at(row, column), at(n - 1 - row, column));
+            }
+            defectors.push((lattice.shares()[1] * (n * n) as f64).round() as u32);
+        }
+        // Squares of 3 and 5; then the corners grow, and the middles of the sides are lost.
+        assert_eq!(defectors[..3], [9, 25, 41]);
+        assert!(defectors[39] > 400, "{defectors:?}");
+    }
+
+    #[test]
+    fn cooperators_keep_their_known_share() {
+        // 12 ln 2 - 8 for 1.8 < b < 2 (Nowak and May 1992), from a random start.
+        let size = [100, 100];
+        let mut lattice = Lattice::random(size, &[0.9, 0.1], weak(1.9), Neighbourhood::Eight, true, 5).unwrap();
+        let mut sum = 0.0;
+        for generation in 0..200 {
+            lattice.imitate_best();
+            sum += if generation < 100 { 0.0 } else { lattice.shares()[0] };
+        }
+        let known = 12.0 * 2.0f64.ln() - 8.0;
+        assert!((sum / 100.0 - known).abs() < 0.015, "{} {known}", sum / 100.0);
+        // Below 1.8 cooperators keep most of the lattice.
+        let mut lattice = Lattice::random(size, &[0.9, 0.1], weak(1.7), Neighbourhood::Eight, true, 5).unwrap();
+        (0..100).for_each(|_| lattice.imitate_best());
+        assert!(lattice.shares()[0] > 0.6, "{:?}", lattice.shares());
+    }
+
+    #[test]
+    fn with_the_rule_of_fermi_cooperators_live_in_clusters_if_temptation_is_small() {
+        // Cooperators die out if temptation is much above 1 (Szabó and Tőke 1998).
+        let after = |b: f64| {
+            let mut lattice = Lattice::random([40, 40], &[0.5, 0.5], weak(b), Neighbourhood::Four, false, 2).unwrap();
+            (0..600).for_each(|generation| lattice.fermi(0.1, 7, generation).unwrap());
+            lattice
+        };
+        assert!(after(1.0).shares()[0] > 0.2, "{:?}", after(1.0).shares());
+        assert_eq!(after(1.4).shares()[0], 0.0);
+        assert_eq!(after(1.0), after(1.0));
+    }
+
+    #[test]
+    fn what_is_no_lattice_is_refused() {
+        let make = |width, cells, payoffs| Lattice::new(width, cells, payoffs, Neighbourhood::Four, false).unwrap_err();
+        assert!(make(3, vec![0; 8], weak(1.0)).contains("8 cells do not fill rows of 3"));
+        assert!(make(2, vec![0; 8], weak(1.0)).contains("at least 3 rows"));
+        assert!(make(3, vec![2; 9], weak(1.0)).contains("type 2"));
+        assert!(make(3, vec![0; 9], vec![vec![1.0]; 2]).contains("square"));
+        let random = Lattice::random([3, 3], &[0.0, 0.0], weak(1.0), Neighbourhood::Four, false, 1);
+        assert!(random.unwrap_err().contains("weight above 0"));
+        let lattice = Lattice::new(3, vec![0; 9], weak(1.0), Neighbourhood::Four, false);
+        assert!(lattice.unwrap().fermi(0.0, 1, 0).unwrap_err().contains("above 0"));
     }
 }

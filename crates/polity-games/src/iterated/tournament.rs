@@ -11,7 +11,7 @@ use serde::Serialize;
 /// use polity_games::iterated::{Conditions, Tournament, strategy};
 ///
 /// let conditions = Conditions::default();
-/// let strategies = ["cooperator", "defector", "grudger"].map(|name| strategy(name, &[], &conditions.payoffs));
+/// let strategies = ["defector", "grudger", "win-stay-lose-shift"].map(|name| strategy(name, &[], &conditions.payoffs));
 /// let strategies = strategies.into_iter().collect::<Result<_, _>>()?;
 /// let tournament = Tournament { strategies, conditions, repetitions: 1, self_play: true, seed: 1 };
 /// let results = tournament.run(true);

@@ -1,6 +1,6 @@
 //! Strategies that remember one turn: five probabilities of cooperating, after CC, CD, DC, DD (own move first), and at the beginning.
 
-use super::{C, FIRST, Key, Opening, Rule, Turn, probability};
+use super::{C, FIRST, Key, Opening, Prepare, Rule, Turn, probability};
 use crate::iterated::{Move, Payoffs};
 
 pub(super) const RULES: &[Rule] = &[
@@ -121,12 +121,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// A rule whose numbers come from its parameters and the payoffs.
-const fn one_turn(
-    name: &'static str,
-    source: &'static str,
-    prepare: fn([f64; 5], &Payoffs) -> Result<[f64; 5], String>,
-    about: &'static str,
-) -> Rule {
+const fn one_turn(name: &'static str, source: &'static str, prepare: Prepare, about: &'static str) -> Rule {
     let opening = Opening::Chance(FIRST);
     Rule { opening, prepare: Some(prepare), ..Rule::new(name, source, C, by_last_turn, about) }
 }

@@ -43,6 +43,9 @@ pub(super) enum Opening {
 /// The place of the probability of cooperating first, in the numbers of strategies that remember one turn.
 const FIRST: usize = 4;
 
+/// Makes the numbers of a rule from those of its keys and the payoffs, or says what is wrong with them.
+type Prepare = fn([f64; 5], &Payoffs) -> Result<[f64; 5], String>;
+
 /// What a strategy does.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -57,8 +60,8 @@ pub(super) struct Rule {
     pub(super) opening: Opening,
     /// The moves after the first.
     pub(super) next: fn(&mut Turn<'_>) -> Move,
-    /// Makes the numbers of `next` from those of the keys and the payoffs, or says what is wrong with them.
-    pub(super) prepare: Option<fn([f64; 5], &Payoffs) -> Result<[f64; 5], String>>,
+    /// Makes the numbers of `next`; without it they are those of the keys.
+    pub(super) prepare: Option<Prepare>,
 }
 
 impl Rule {

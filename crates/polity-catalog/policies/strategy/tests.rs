@@ -1,0 +1,81 @@
+//! Societies of strategies play the matches of the library of games.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use crate::testing::{open, refused};
+use polity_games::iterated::{Conditions, Length, Move, Payoffs, parse, play};
+use polity_kernel::machine::{Machine, Then};
+use polity_kernel::scenario::Inputs;
+use serde_json::{Value as Json, json};
+
+const STAG: &str =
+    "NFG 1 R \"stag hunt\" { \"1\" \"2\" } { { \"stag\" \"hare\" } { \"stag\" \"hare\" } } \"\" 4 4 3 0 0 3 3 3";
+
+/// Two agents with a policy each.
+fn game(first: Json, second: Json, repeat: u32, rounds: u32) -> Json {
+    json!({"rounds": rounds, "agents": 2, "world": {"kind": "matrix-game", "repeat": repeat}, "topology": {"kind": "none"},
+        "cohorts": [{"count": 1, "policy": first}, {"count": 1, "policy": second}]})
+}
+
+fn strategy(play: &str) -> Json {
+    json!({"kind": "strategy", "play": play})
+}
+
+/// The moves of both agents, round by round.
+fn moves(scenario: &Json) -> [Vec<Move>; 2] {
+    let mut society = open(scenario, &Inputs::default(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let mut made = [Vec::new(), Vec::new()];
+    loop {
+        match society.poll(Vec::new()).unwrap().then {
+            Then::Round(_) => {
+                for act in society.acts().flat_map(|block| block.rows.iter()) {
+                    made[act.who as usize].push(if act.kind == 0 { Move::Cooperate } else { Move::Defect });
+                }
+            }
+            Then::Done(_) => return made,
+            Then::More | Then::Wait => panic!("nobody is asked"),
+        }
+    }
+}
+
+#[test]
+fn a_society_plays_as_the_library_does() {
+    let conditions = Conditions { length: Length::Turns(60), ..Conditions::default() };
+    for (one, two) in [
+        ("tit-for-tat", "suspicious-tit-for-tat"),
+        ("gradual", "prober-4"),
+        ("adaptive", "downing"),
+        ("cycler-ccd", "win-stay-lose-shift"),
+    ] {
+        let [first, second] = [one, two].map(|name| parse(name, &Payoffs::PRISONERS_DILEMMA).unwrap());
+        let mut expected = [Vec::new(), Vec::new()];
+        let _ = play([&first, &second], &conditions, 1, 0, Some(&mut expected));
+        // Two episodes: the second begins anew.
+        let made = moves(&game(strategy(one), strategy(two), 60, 120));
+        for (made, expected) in made.iter().zip(&expected) {
+            assert_eq!(made.len(), 120, "{one} {two}");
+            assert_eq!((&made[..60], &made[60..]), (&expected[..], &expected[..]), "{one} {two}");
+        }
+    }
+}
+
+#[test]
+fn a_learner_may_sit_at_the_other_side() {
+    let [strategy, learner] = moves(&game(strategy("grudger"), json!("fictitious-play"), 30, 30));
+    // The best reply to every frequency is to defect, and grudger never forgives.
+    assert!(learner.iter().all(|made| *made == Move::Defect));
+    assert!(strategy[0] == Move::Cooperate && strategy[1..].iter().all(|made| *made == Move::Defect));
+}
+
+#[test]
+fn what_cannot_be_played_is_refused() {
+    let told = refused(&game(strategy("tit-for-tot"), strategy("joss"), 5, 5));
+    assert!(told.contains("did you mean `tit-for-tat`"), "{told}");
+    let told = refused(&game(strategy("joss:p=7"), strategy("joss"), 5, 5));
+    assert!(told.contains("`p` is 0 to 1, not 7"), "{told}");
+    // A zero-determinant strategy does not exist for every game: it says so when it sees the payoffs.
+    let mut stag = game(strategy("zd-set-2"), strategy("tit-for-tat"), 5, 5);
+    stag["world"]["game"] = json!(STAG);
+    let mut society = open(&stag, &Inputs::default(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let failed = society.poll(Vec::new()).map(|_| ()).unwrap_err().to_string();
+    assert!(failed.contains("does not exist for these payoffs"), "{failed}");
+}

@@ -1,0 +1,206 @@
+//! `polity tournament`: strategies of a repeated game play each other, and may evolve.
+
+use super::args::{Evolving, Playing};
+use super::failure::{Exit, Failure};
+use super::output::{json, note, print_line, print_text, table};
+use polity_games::iterated::evolution::{Moran, replicator};
+use polity_games::iterated::lattice::{Lattice, Neighbourhood};
+use polity_games::iterated::{Conditions, Length, Payoffs, Results, Strategy, Tournament, all, parse};
+use polity_games::normal;
+use polity_kernel::tree::nearest;
+use serde::Serialize;
+
+/// Steps of 0.1 of the replicator equation.
+const STEPS: usize = 2000;
+/// Individuals of each strategy at the beginning of a Moran process, and the maximum number of births.
+const EACH: u64 = 10;
+const BIRTHS: u64 = 200_000;
+/// Rows and columns of a lattice, and generations on it.
+const SIDE: usize = 50;
+const GENERATIONS: usize = 200;
+
+/// All that the command prints as JSON.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    game: &'a str,
+    payoffs: Payoffs,
+    #[serde(flatten)]
+    results: &'a Results,
+    /// Strategies that are not defined for these payoffs, and why.
+    left_out: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evolution: Option<Evolution>,
+}
+
+/// How a population of the strategies ended.
+#[derive(Debug, Serialize)]
+struct Evolution {
+    kind: &'static str,
+    /// Steps, births or generations.
+    steps: u64,
+    /// The strategies' shares of the population, the greatest first.
+    shares: Vec<Share>,
+}
+
+#[derive(Debug, Serialize)]
+struct Share {
+    name: String,
+    share: f64,
+}
+
+pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
+    let wrong = |message: String| Failure::new(Exit::Input, message);
+    let payoffs = payoffs(&asked.game)?;
+    let length = match asked.continuation {
+        Some(probability) => Length::Continues { probability, most: asked.turns },
+        None => Length::Turns(asked.turns),
+    };
+    let conditions = Conditions { payoffs, length, noise: asked.noise };
+    conditions.check().map_err(wrong)?;
+    let (strategies, left_out) = strategies(&asked.strategies, &payoffs)?;
+    for message in &left_out {
+        note(&format!("left out: {message}"));
+    }
+    let repetitions = asked.repetitions.get();
+    let tournament =
+        Tournament { strategies, conditions, repetitions, self_play: !asked.no_self_play, seed: asked.seed };
+    let results = tournament.run(asked.json);
+    let evolution = asked.evolve.map(|kind| evolve(kind, &results, &tournament.strategies, asked.seed)).transpose();
+    let evolution = evolution.map_err(wrong)?;
+    if asked.json {
+        let page = Page { game: &asked.game, payoffs, results: &results, left_out: &left_out, evolution };
+        print_line(&json(&page));
+    } else {
+        print_text(&shown(&results, evolution.as_ref()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the payoffs of a game by name, or from a file in Gambit's format.
+fn payoffs(game: &str) -> Result<Payoffs, Failure> {
+    let wrong = |message: String| Failure::new(Exit::Input, message);
+    if let Some(payoffs) = Payoffs::named(game) {
+        return Ok(payoffs);
+    }
+    if !game.ends_with(".nfg") {
+        let meant = nearest(game, Payoffs::names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let known = Payoffs::names().collect::<Vec<_>>().join(", ");
+        let message = format!("there is no game `{game}`{meant} (known are {known}, and files that end in .nfg)");
+        return Err(wrong(message));
+    }
+    let text = std::fs::read_to_string(game).map_err(|error| wrong(format!("{game}: {error}")))?;
+    let game_of_file = normal::read(&text).map_err(|error| wrong(format!("{game}: {error}")))?;
+    Payoffs::of(&game_of_file).map_err(|error| wrong(format!("{game}: {error}")))
+}
+
+/// Returns the strategies of a list, and for `all` what was left out.
+fn strategies(list: &str, payoffs: &Payoffs) -> Result<(Vec<Strategy>, Vec<String>), Failure> {
+    if list == "all" {
+        let (found, missing) = all(payoffs);
+        return Ok((found, missing.iter().map(ToString::to_string).collect()));
+    }
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let found: Result<Vec<Strategy>, _> = names.map(|name| parse(name, payoffs)).collect();
+    let found = found.map_err(|error| Failure::new(Exit::Input, error.to_string()))?;
+    if found.is_empty() {
+        return Err(Failure::new(Exit::Input, "a tournament needs at least one strategy"));
+    }
+    Ok((found, Vec::new()))
+}
+
+/// Lets a population evolve that begins with equal shares of all strategies.
+fn evolve(kind: Evolving, results: &Results, strategies: &[Strategy], seed: u64) -> Result<Evolution, String> {
+    let (game, n) = (&results.payoffs, strategies.len());
+    let (name, steps, shares) = match kind {
+        Evolving::Replicator => {
+            let mut path = replicator(game, &vec![1.0; n], 0.1, STEPS)?;
+            ("replicator", STEPS as u64, path.pop().unwrap_or_default())
+        }
+        Evolving::Moran => {
+            let moran = Moran { selection: 1.0, mutation: 0.0, steps: BIRTHS };
+            let course = moran.run(game, &vec![EACH; n], seed, 0)?;
+            let all = (EACH * n as u64) as f64;
+            ("moran", course.steps, course.counts.iter().map(|count| *count as f64 / all).collect())
+        }
+        Evolving::Spatial => {
+            let weights = vec![1.0; n];
+            let mut lattice = Lattice::random([SIDE, SIDE], &weights, game.clone(), Neighbourhood::Eight, false, seed)?;
+            (0..GENERATIONS).for_each(|_| lattice.imitate_best());
+            ("spatial", GENERATIONS as u64, lattice.shares())
+        }
+    };
+    let named =
+        strategies.iter().zip(shares).map(|(strategy, share)| Share { name: strategy.label().to_owned(), share });
+    let mut shares: Vec<Share> = named.collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+    Ok(Evolution { kind: name, steps, shares })
+}
+
+/// The tables for people.
+fn shown(results: &Results, evolution: Option<&Evolution>) -> String {
+    let words = |words: [&str; 5]| words.map(str::to_owned).to_vec();
+    let mut ranking = table(words(["", "strategy", "payoff per turn", "cooperation", "wins"]));
+    for (place, rank) in results.ranking.iter().enumerate() {
+        let (score, cooperation) = (format!("{:.3}", rank.score), format!("{:.3}", rank.cooperation));
+        ranking.add_row([(place + 1).to_string(), rank.name.clone(), score, cooperation, rank.wins.to_string()]);
+    }
+    let mut text = format!("{ranking}\n");
+    if let Some(evolution) = evolution {
+        let mut shares =
+            table(vec![format!("after {} steps of {}", evolution.steps, evolution.kind), "share".to_owned()]);
+        for share in evolution.shares.iter().filter(|share| share.share >= 0.0005) {
+            shares.add_row([share.name.clone(), format!("{:.3}", share.share)]);
+        }
+        text.push_str(&format!("\n{shares}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(game: &str, strategies: &str) -> Playing {
+        Playing {
+            game: game.into(),
+            strategies: strategies.into(),
+            turns: 20,
+            continuation: None,
+            repetitions: std::num::NonZeroU32::MIN,
+            noise: 0.0,
+            seed: 1,
+            no_self_play: false,
+            evolve: None,
+            json: true,
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_refused_in_words() {
+        for (asked, told) in [
+            (asked("prisoners-dilema", "all"), "did you mean `prisoners-dilemma`?"),
+            (asked("none.nfg", "all"), "none.nfg: "),
+            (asked("chicken", "tit-for-tot"), "did you mean `tit-for-tat`?"),
+            (asked("chicken", " , "), "at least one strategy"),
+            (Playing { noise: 2.0, ..asked("chicken", "all") }, "0 to 1, not 2"),
+            (Playing { turns: 0, ..asked("chicken", "all") }, "at least 1 turn"),
+        ] {
+            let failure = tournament(&asked).map(|_| ()).unwrap_err();
+            assert!(failure.message().contains(told), "{}", failure.message());
+        }
+    }
+
+    #[test]
+    fn populations_keep_their_size_and_defectors_lose_to_grudgers() {
+        for evolve in [Evolving::Replicator, Evolving::Moran, Evolving::Spatial] {
+            let payoffs = Payoffs::PRISONERS_DILEMMA;
+            let (strategies, _) = strategies("grudger,defector,tit-for-tat", &payoffs).unwrap();
+            let tournament =
+                Tournament { strategies, conditions: Conditions::default(), repetitions: 1, self_play: true, seed: 3 };
+            let evolution = super::evolve(evolve, &tournament.run(false), &tournament.strategies, 3).unwrap();
+            assert!((evolution.shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
+            let defectors = evolution.shares.iter().find(|share| share.name == "defector").unwrap();
+            assert!(defectors.share < 0.001, "{evolution:?}");
+        }
+    }
+}
