@@ -436,6 +436,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Find equilibria of a game: a file of Gambit's (.nfg, .efg), or a known game such as prisoners-dilemma, chicken, kuhn or leduc.
+    Solve(Solving),
     /// Let strategies of a repeated game for two play each other: a ranking, and all moves with --json. With --evolve a population of
     /// them evolves by what they get.
     Tournament(Playing),
@@ -643,6 +645,7 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate(Calibrating { json, .. })
+            | Verb::Solve(Solving { json, .. })
             | Verb::Tournament(Playing { json, .. })
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
@@ -680,6 +683,49 @@ impl Verb {
             | Verb::Reference { .. } => false,
         }
     }
+}
+
+/// What `polity solve` solves.
+#[derive(Debug, ClapArgs)]
+pub struct Solving {
+    /// A file in Gambit's format (.nfg for normal form, .efg for extensive form), or the name of a known game.
+    #[arg(value_name = "GAME")]
+    pub game: String,
+    /// What is wanted (default: nash of a game in normal form, cfr of one in extensive form).
+    #[arg(long, value_enum)]
+    pub concept: Option<Concept>,
+    /// Precision of quantal responses, per unit of payoff: 0 is chance.
+    #[arg(long, default_value_t = 1.0, value_parser = decimal, allow_negative_numbers = true)]
+    pub lambda: f64,
+    /// Player who commits in a Stackelberg equilibrium, from 1 (default: 1).
+    #[arg(long, value_name = "N", value_parser = few, allow_negative_numbers = true)]
+    pub leader: Option<NonZeroUsize>,
+    /// Iterations of CFR+.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = positive, allow_negative_numbers = true)]
+    pub iterations: NonZeroU32,
+    /// Print one JSON object as the last line on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is meant by a solution of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Concept {
+    /// No player gains by another strategy.
+    Nash,
+    /// No player gains by not following what a mediator tells it; the best for all together.
+    Correlated,
+    /// No player gains by ignoring the mediator; the best for all together.
+    CoarseCorrelated,
+    /// Better strategies are played more often (logit).
+    Quantal,
+    /// One player commits, the other sees it and replies.
+    Stackelberg,
+    /// An equilibrium in every part of a tree with perfect information.
+    SubgamePerfect,
+    /// Counterfactual regret minimisation (CFR+) on a tree.
+    Cfr,
 }
 
 /// What `polity tournament` plays.

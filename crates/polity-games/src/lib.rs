@@ -1,18 +1,18 @@
 //! Games and their theory: games in normal and extensive form from files, equilibria, learners without regret, and strategies of
 //! repeated games. Everything here is pure.
 
-pub mod correlated;
-pub mod dominance;
-pub mod equilibrium;
-pub mod library;
-mod linear;
-pub mod nash;
 pub mod backward;
 pub mod best_response;
 pub mod cfr;
+pub mod correlated;
+pub mod dominance;
+pub mod equilibrium;
 pub mod extensive;
-pub mod learn;
 pub mod iterated;
+pub mod learn;
+pub mod library;
+mod linear;
+pub mod nash;
 pub mod normal;
 mod path;
 pub mod quantal;
