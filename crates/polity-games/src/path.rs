@@ -250,7 +250,9 @@ impl<'a> Responses<'a> {
                 visit(&new);
                 return Ok(new);
             }
-            let turned = new.filter(|new| (0.0..=target).contains(&new[n])).and_then(|new| Some((self.direction(&new, &direction)?, new)));
+            let turned = new
+                .filter(|new| (0.0..=target).contains(&new[n]))
+                .and_then(|new| Some((self.direction(&new, &direction)?, new)));
             match turned.map(|((turned, side), new)| (dot(&turned, &direction), side, turned, new)) {
                 // The sign also changes where the path of a symmetric game meets another one; short steps go straight on.
                 Some((cosine, side, turned, new)) if cosine > 0.95 && (side == sign || length < 1e-3) => {
