@@ -2,7 +2,7 @@
 
 use crate::equilibrium::{Equilibrium, Outcome, Play, normalised};
 use crate::normal::Game;
-use crate::simplex::{MOST, Program};
+use crate::simplex::{self, MOST};
 
 /// What is to be as great as possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Aim {
 /// player gains by the best replacement of each of its strategies.
 ///
 /// # Errors
-/// The linear program would have more than 4,000,000 numbers; there is no such player; or rounding kept the solver from ending.
+/// The linear program would have more than 1,000,000 numbers; there is no such player; or rounding kept the solver from ending.
 ///
 /// ```
 /// use polity_games::{correlated, library};
@@ -49,7 +49,7 @@ fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
         return Err(format!("there is no player {}; the game has {players}", player + 1));
     }
     let deviations: usize = sizes.iter().map(|own| if coarse { *own } else { own * (own - 1) }).sum();
-    let numbers = Program::numbers(size, deviations, 1);
+    let numbers = simplex::numbers(size, deviations);
     if numbers > MOST {
         return Err(format!(
             "the game is too large for a correlated equilibrium: {size} combinations and {deviations} deviations need a linear \
@@ -57,11 +57,9 @@ fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
         ));
     }
     let objective = scaled_objective(game, aim);
-    let at_most = gains(game, coarse).into_iter().map(|row| (row.gains, 0.0)).collect();
-    let program = Program { objective, at_most, equal: vec![(vec![1.0; size], 1.0)] };
-    let solution = program.solve();
-    let solution =
-        solution.map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
+    let rows: Vec<Vec<f64>> = gains(game, coarse).into_iter().map(|deviation| deviation.gains).collect();
+    let solution = simplex::mixture(&objective, &rows)
+        .map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
     let weights = normalised(solution);
     let expected = |player: usize| weights.iter().enumerate().map(|(place, p)| p * game.payoff_at(place, player)).sum();
     let payoffs = (0..players).map(expected).collect();

@@ -1,7 +1,7 @@
 //! Strictly dominated strategies and their elimination.
 
 use crate::normal::Game;
-use crate::simplex::{MOST, Program};
+use crate::simplex::{self, MOST};
 
 /// Which strategies can dominate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn dominated(game: &Game, kept: &[Vec<usize>], player: usize, by: By) -> Result<
     if by == By::Pure {
         return Ok(None);
     }
-    let numbers = Program::numbers(own.len(), combinations, 1);
+    let numbers = simplex::numbers(combinations, own.len());
     if numbers > MOST {
         return Err(format!(
             "the game is too large for dominance by mixed strategies: {combinations} combinations of the others need a linear \
@@ -115,22 +115,13 @@ fn dominated(game: &Game, kept: &[Vec<usize>], player: usize, by: By) -> Result<
     Ok(None)
 }
 
-/// The most by which a mixture beats a strategy in the worst case (0 if the strategy itself is the best one).
+/// The most by which a mixture beats a strategy in the worst case (0 if the strategy itself is the best one): the value of the
+/// zero-sum game for the difference.
 fn margin(payoffs: &[Vec<f64>], place: usize) -> Result<f64, String> {
-    // Variables: the mixture, and the margin. As the mixture sums to 1, the beaten payoff can stand on the left side.
-    let beaten = &payoffs[place];
-    let row = |s: usize| {
-        let mut row: Vec<f64> = payoffs.iter().map(|own| beaten[s] - own[s]).collect();
-        row.push(1.0);
-        (row, 0.0)
-    };
-    let mut objective = vec![0.0; payoffs.len() + 1];
-    objective[payoffs.len()] = 1.0;
-    let mut all = vec![1.0; payoffs.len() + 1];
-    all[payoffs.len()] = 0.0;
-    let at_most = (0..beaten.len()).map(row).collect();
-    let program = Program { objective, at_most, equal: vec![(all, 1.0)] };
-    let solution =
-        program.solve().map_err(|trouble| format!("a linear program of dominance has no solution: {trouble:?}"))?;
-    Ok(solution[payoffs.len()])
+    // Two is added, so that all payoffs of the zero-sum game are positive.
+    let row = |own: &Vec<f64>| own.iter().zip(&payoffs[place]).map(|(own, beaten)| own - beaten + 2.0).collect();
+    let rows: Vec<Vec<f64>> = payoffs.iter().map(row).collect();
+    let loads = simplex::packing(&vec![1.0; payoffs[place].len()], &rows);
+    let loads = loads.map_err(|trouble| format!("a linear program of dominance has no solution: {trouble:?}"))?;
+    Ok(1.0 / loads.iter().sum::<f64>() - 2.0)
 }

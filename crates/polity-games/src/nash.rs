@@ -3,7 +3,7 @@
 
 use crate::equilibrium::{Equilibrium, normalised, scaled, two_players};
 use crate::normal::Game;
-use crate::simplex::{Program, Tableau, point};
+use crate::simplex::{self, Tableau, point};
 use crate::{linear, path, several};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -161,8 +161,11 @@ fn vertex(payoffs: &[Vec<f64>], support: &[usize], replies: &[usize], found: &mu
         return;
     }
     let (mut best, mut bits) = (0u128, 0u128);
-    for j in 0..payoffs[0].len() {
-        let value: f64 = support.iter().zip(&weights).map(|(i, w)| w * payoffs[*i][j]).sum();
+    let mut values = vec![0.0; payoffs[0].len()];
+    for (i, weight) in support.iter().zip(&weights) {
+        values.iter_mut().zip(&payoffs[*i]).for_each(|(value, payoff)| *value += weight * payoff);
+    }
+    for (j, value) in values.into_iter().enumerate() {
         if value > 1.0 + TINY {
             return;
         }
@@ -287,9 +290,7 @@ pub fn zero_sum(game: &Game) -> Result<Equilibrium, String> {
     let of_second = scaled(game, 1);
     let by_column = (0..of_second[0].len()).map(|j| of_second.iter().map(|row| row[j]).collect()).collect();
     let secured = |payoffs: Vec<Vec<f64>>| {
-        let objective = vec![1.0; payoffs[0].len()];
-        let at_most = payoffs.into_iter().map(|row| (row, 1.0)).collect();
-        let loads = Program { objective, at_most, equal: Vec::new() }.solve();
+        let loads = simplex::packing(&vec![1.0; payoffs[0].len()], &payoffs);
         loads
             .map(normalised)
             .map_err(|trouble| format!("the linear program of the zero-sum game has no solution: {trouble:?}"))

@@ -1,5 +1,5 @@
-//! Linear programs by a dense simplex method in two phases. Ties of the ratio test are broken lexicographically, so that
-//! degenerate programs end (Dantzig, Orden and Wolfe 1955).
+//! Linear programs by dense simplex methods. Ties of the primal ratio test are broken lexicographically, so that degenerate
+//! programs end (Dantzig, Orden and Wolfe 1955).
 
 use crate::linear;
 
@@ -10,7 +10,7 @@ const PIVOT: f64 = 1e-8;
 /// The most pivots.
 const PIVOTS: usize = 50_000;
 /// The most numbers in a tableau.
-pub(crate) const MOST: usize = 4_000_000;
+pub(crate) const MOST: usize = 1_000_000;
 
 /// A tableau: rows of coefficients with the right side last, and the variable that is basic in each row.
 pub(crate) struct Tableau {
@@ -74,17 +74,6 @@ fn subtract(row: &mut [f64], pivot: &[f64], column: usize) {
     }
 }
 
-/// A linear program: the variables are at least 0.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
-    /// What is to be as great as possible.
-    pub(crate) objective: Vec<f64>,
-    /// Rows that are at most a number.
-    pub(crate) at_most: Vec<(Vec<f64>, f64)>,
-    /// Rows that equal a number.
-    pub(crate) equal: Vec<(Vec<f64>, f64)>,
-}
-
 /// Why a program has no solution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
@@ -96,87 +85,85 @@ pub(crate) enum Trouble {
     Unfinished,
 }
 
-impl Program {
-    /// Returns the numbers that the tableau of a program has.
-    pub(crate) fn numbers(variables: usize, at_most: usize, equal: usize) -> usize {
-        let rows = at_most + equal;
-        rows.saturating_mul(variables.saturating_add(rows).saturating_add(1))
-    }
-
-    /// Returns an optimal point, one number for each variable.
-    pub(crate) fn solve(&self) -> Result<Vec<f64>, Trouble> {
-        let (variables, at_most) = (self.objective.len(), self.at_most.len());
-        let all: Vec<(&Vec<f64>, f64, Option<usize>)> = self
-            .at_most
-            .iter()
-            .enumerate()
-            .map(|(i, (row, b))| (row, *b, Some(variables + i)))
-            .chain(self.equal.iter().map(|(row, b)| (row, *b, None)))
-            .collect();
-        // Rows with a negative right side are negated, and need an artificial variable, as equations do.
-        let artificial = variables + at_most;
-        let needy = all.iter().filter(|(_, b, slack)| slack.is_none() || *b < 0.0).count();
-        let width = artificial + needy;
-        let (mut rows, mut basis, mut next) = (Vec::new(), Vec::new(), artificial);
-        for (given, b, slack) in all {
-            let sign = if b < 0.0 { -1.0 } else { 1.0 };
-            let mut row = vec![0.0; width + 1];
-            for (a, given) in row.iter_mut().zip(given) {
-                *a = sign * given;
-            }
-            row[width] = sign * b;
-            if let Some(slack) = slack {
-                row[slack] = sign;
-            }
-            match slack {
-                Some(slack) if b >= 0.0 => basis.push(slack),
-                _ => {
-                    row[next] = 1.0;
-                    basis.push(next);
-                    next += 1;
-                }
-            }
-            rows.push(row);
-        }
-        let given = rows.clone();
-        let mut tableau = Tableau::new(rows, basis);
-        if needy > 0 {
-            feasible(&mut tableau, artificial)?;
-        }
-        let mut costs = self.objective.clone();
-        costs.resize(width + 1, 0.0);
-        for (row, basic) in tableau.rows.iter().zip(&tableau.basis) {
-            subtract(&mut costs, row, *basic);
-        }
-        optimise(&mut tableau, &mut costs, artificial)?;
-        Ok(point(&tableau, &given, variables))
-    }
+/// Returns the numbers that the tableau of a program has.
+pub(crate) fn numbers(variables: usize, rows: usize) -> usize {
+    (rows + 1).saturating_mul(variables.saturating_add(rows).saturating_add(2))
 }
 
-/// The first phase: brings all artificial variables to 0 and, where it can, out of the basis.
-fn feasible(tableau: &mut Tableau, artificial: usize) -> Result<(), Trouble> {
-    let width = tableau.rows.first().map_or(0, Vec::len) - 1;
-    let mut costs = vec![0.0; width + 1];
-    for (row, basic) in tableau.rows.iter().zip(&tableau.basis) {
-        if *basic >= artificial {
-            for (cost, a) in costs.iter_mut().zip(row) {
-                *cost += a;
-            }
+/// The rows of a tableau with a slack for each row of `rows`, and nothing on the right side.
+fn with_slacks(rows: &[Vec<f64>], variables: usize) -> Vec<Vec<f64>> {
+    let width = variables + rows.len();
+    let row = |(place, given): (usize, &Vec<f64>)| {
+        let mut row = given.clone();
+        row.resize(width + 1, 0.0);
+        row[variables + place] = 1.0;
+        row
+    };
+    rows.iter().enumerate().map(row).collect()
+}
+
+/// Returns the greatest `objective · x` of all x ≥ 0 with `rows · x` ≤ 1, by the primal simplex method.
+pub(crate) fn packing(objective: &[f64], rows: &[Vec<f64>]) -> Result<Vec<f64>, Trouble> {
+    let variables = objective.len();
+    let width = variables + rows.len();
+    let mut given = with_slacks(rows, variables);
+    given.iter_mut().for_each(|row| row[width] = 1.0);
+    let mut tableau = Tableau::new(given.clone(), (variables..width).collect());
+    let mut costs = objective.to_vec();
+    costs.resize(width + 1, 0.0);
+    optimise(&mut tableau, &mut costs, width)?;
+    Ok(point(&tableau, &given, variables))
+}
+
+/// Returns the greatest `objective · x` of all x ≥ 0 with sum 1 and `rows · x` ≤ 0.
+///
+/// The dual simplex method starts where the objective alone is greatest: the right sides of such programs are nearly all 0, on
+/// which the primal method stalls.
+pub(crate) fn mixture(objective: &[f64], rows: &[Vec<f64>]) -> Result<Vec<f64>, Trouble> {
+    let variables = objective.len();
+    let width = variables + rows.len();
+    let best = (0..variables).fold(0, |best, i| if objective[i] > objective[best] { i } else { best });
+    let mut given = with_slacks(rows, variables);
+    let mut sum = vec![0.0; width + 1];
+    sum[..variables].fill(1.0);
+    sum[width] = 1.0;
+    given.push(sum);
+    let basis = (variables..width).chain([best]).collect();
+    let mut tableau = Tableau::new(given.clone(), basis);
+    tableau.pivot(rows.len(), best);
+    let mut costs = objective.to_vec();
+    costs.resize(width + 1, 0.0);
+    subtract(&mut costs, &tableau.rows[rows.len()], best);
+    for _ in 0..PIVOTS {
+        let lowest =
+            |best: usize, row: usize| if tableau.rows[row][width] < tableau.rows[best][width] { row } else { best };
+        let row = (0..=rows.len()).fold(0, lowest);
+        if tableau.rows[row][width] >= -TINY {
+            optimise(&mut tableau, &mut costs, width)?;
+            return Ok(point(&tableau, &given, variables));
+        }
+        let column = entering(&tableau.rows[row], &costs).ok_or(Trouble::Infeasible)?;
+        tableau.pivot(row, column);
+        subtract(&mut costs, &tableau.rows[row], column);
+    }
+    Err(Trouble::Unfinished)
+}
+
+/// The column that enters when a row with a negative right side leaves: the least ratio, and of equal ones the greatest entry.
+fn entering(row: &[f64], costs: &[f64]) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for column in 0..row.len() - 1 {
+        if row[column] >= -PIVOT {
+            continue;
+        }
+        let ratio = (costs[column] / row[column]).max(0.0);
+        let better = best
+            .is_none_or(|(other, least)| ratio < least - 1e-12 || ratio <= least + 1e-12 && row[column] < row[other]);
+        if better {
+            best = Some((column, ratio));
         }
     }
-    let scale = costs[width].max(1.0);
-    optimise(tableau, &mut costs, artificial)?;
-    if costs[width] > 1e-9 * scale {
-        return Err(Trouble::Infeasible);
-    }
-    for row in 0..tableau.rows.len() {
-        if tableau.basis[row] >= artificial
-            && let Some(column) = (0..artificial).find(|column| tableau.rows[row][*column].abs() > 1e-7)
-        {
-            tableau.pivot(row, column);
-        }
-    }
-    Ok(())
+    best.map(|(column, _)| column)
 }
 
 /// Pivots while a column below `columns` would raise the objective. The column is that of the greatest cost; after many pivots,
@@ -218,38 +205,29 @@ pub(crate) fn point(tableau: &Tableau, given: &[Vec<f64>], variables: usize) -> 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::{Program, Trouble};
+    use super::{Trouble, mixture, packing};
 
     #[test]
     fn textbook_programs() {
-        // Dantzig's: max 3x + 5y, x <= 4, 2y <= 12, 3x + 2y <= 18: (2, 6).
-        let at_most = vec![(vec![1.0, 0.0], 4.0), (vec![0.0, 2.0], 12.0), (vec![3.0, 2.0], 18.0)];
-        let program = Program { objective: vec![3.0, 5.0], at_most, equal: vec![] };
-        assert_eq!(program.solve().unwrap(), [2.0, 6.0]);
-        // x + y = 2, x >= 0.5 (negative right side): min x is 0.5.
-        let program = Program {
-            objective: vec![-1.0, 0.0],
-            at_most: vec![(vec![-1.0, 0.0], -0.5)],
-            equal: vec![(vec![1.0, 1.0], 2.0), (vec![2.0, 2.0], 4.0)],
-        };
-        assert_eq!(program.solve().unwrap(), [0.5, 1.5]);
-        let program = Program { objective: vec![1.0], at_most: vec![(vec![1.0], -1.0)], equal: vec![] };
-        assert_eq!(program.solve(), Err(Trouble::Infeasible));
-        let program = Program { objective: vec![1.0, 0.0], at_most: vec![(vec![0.0, 1.0], 1.0)], equal: vec![] };
-        assert_eq!(program.solve(), Err(Trouble::Unbounded));
+        // Dantzig's, each row divided by its right side: max 3x + 5y, x <= 4, 2y <= 12, 3x + 2y <= 18: (2, 6).
+        let rows = [vec![0.25, 0.0], vec![0.0, 1.0 / 6.0], vec![1.0 / 6.0, 1.0 / 9.0]];
+        let found = packing(&[3.0, 5.0], &rows).unwrap();
+        assert!((found[0] - 2.0).abs() < 1e-12 && (found[1] - 6.0).abs() < 1e-12);
+        assert_eq!(packing(&[1.0, 0.0], &[vec![0.0, 1.0]]), Err(Trouble::Unbounded));
+        // x <= y: half of each at most.
+        assert_eq!(mixture(&[1.0, 0.0], &[vec![1.0, -1.0]]).unwrap(), [0.5, 0.5]);
+        assert_eq!(mixture(&[1.0, 0.0], &[vec![1.0, 1.0]]), Err(Trouble::Infeasible));
     }
 
     #[test]
-    fn beales_program_does_not_cycle() {
-        // Beale 1955: the simplex method with the least index as tie-break cycles on it; its optimum is 1/20.
-        let at_most = vec![
-            (vec![0.25, -60.0, -0.04, 9.0], 0.0),
-            (vec![0.5, -90.0, -0.02, 3.0], 0.0),
-            (vec![0.0, 0.0, 1.0, 0.0], 1.0),
-        ];
-        let program = Program { objective: vec![0.75, -150.0, 0.02, -6.0], at_most, equal: vec![] };
-        let x = program.solve().unwrap();
-        let value: f64 = x.iter().zip(&program.objective).map(|(x, c)| x * c).sum();
-        assert!((value - 0.05).abs() < 1e-12, "{x:?}");
+    fn degenerate_programs_end() {
+        // Beale (1955): with the least index as tie-break the primal method cycles on these rows, all of which are 0 at the start.
+        let rows = [vec![0.25, -60.0, -0.04, 9.0], vec![0.5, -90.0, -0.02, 3.0]];
+        let objective = [0.75, -150.0, 0.02, -6.0];
+        let found = mixture(&objective, &rows).unwrap();
+        assert!(rows.iter().all(|row| row.iter().zip(&found).map(|(a, x)| a * x).sum::<f64>() < 1e-12));
+        // His optimum (1/25, 0, 1, 0) has the value 1/20; scaled to a sum of 1 it is the best mixture.
+        let value: f64 = found.iter().zip(&objective).map(|(x, c)| x * c).sum();
+        assert!((value - 0.05 / 1.04).abs() < 1e-12, "{found:?} {value}");
     }
 }

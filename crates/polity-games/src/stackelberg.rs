@@ -2,7 +2,7 @@
 
 use crate::equilibrium::{Equilibrium, normalised, two_players};
 use crate::normal::Game;
-use crate::simplex::{MOST, Program, Trouble};
+use crate::simplex::{self, MOST, Trouble};
 use serde::{Deserialize, Serialize};
 
 /// A leader's best commitment and the follower's reply.
@@ -21,7 +21,7 @@ pub struct Commitment {
 /// the leader's favour: one linear program for each strategy of the follower (Conitzer and Sandholm 2006).
 ///
 /// # Errors
-/// The game does not have two players, or no such leader; a linear program would have more than 4,000,000 numbers; or rounding kept
+/// The game does not have two players, or no such leader; a linear program would have more than 1,000,000 numbers; or rounding kept
 /// the solver from ending.
 ///
 /// ```
@@ -39,7 +39,7 @@ pub fn strong(game: &Game, leader: usize) -> Result<Commitment, String> {
     }
     let sizes = game.sizes();
     let (own, others) = (sizes[leader], sizes[1 - leader]);
-    let numbers = Program::numbers(own, others, 1);
+    let numbers = simplex::numbers(own, others);
     if numbers > MOST {
         return Err(format!(
             "{own} by {others} strategies need a linear program of {numbers} numbers; at most {MOST} are allowed"
@@ -52,11 +52,11 @@ pub fn strong(game: &Game, leader: usize) -> Result<Commitment, String> {
     };
     let mut best: Option<Commitment> = None;
     for reply in 0..others {
-        let objective = (0..own).map(|i| scaled(leader, i, reply)).collect();
+        let objective: Vec<f64> = (0..own).map(|i| scaled(leader, i, reply)).collect();
         let gain =
             |other: usize| (0..own).map(|i| scaled(1 - leader, i, other) - scaled(1 - leader, i, reply)).collect();
-        let at_most = (0..others).filter(|other| *other != reply).map(|other| (gain(other), 0.0)).collect();
-        let mixture = match (Program { objective, at_most, equal: vec![(vec![1.0; own], 1.0)] }).solve() {
+        let rows: Vec<Vec<f64>> = (0..others).filter(|other| *other != reply).map(gain).collect();
+        let mixture = match simplex::mixture(&objective, &rows) {
             Ok(mixture) => normalised(mixture),
             // No commitment makes this reply a best one.
             Err(Trouble::Infeasible) => continue,
