@@ -1,7 +1,7 @@
 //! Gambit's format `.efg` (McKelvey, McLennan and Turocy): the nodes of a game in depth-first order.
 
 use super::{Builder, Node, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -178,8 +178,10 @@ impl Known {
         let set = words.whole("the number of a chance set")?;
         words.quoted_next();
         let moves = words.list(|words| Ok((words.quoted("a move of chance")?, words.number("a probability")?)))?;
-        let moves =
-            moves.map(|moves| moves.into_iter().enumerate().map(|(i, (name, p))| (named(name, i), p)).collect());
+        let moves = moves.map(|moves| {
+            let (names, probabilities): (Vec<String>, Vec<f64>) = moves.into_iter().unzip();
+            named(names).into_iter().zip(probabilities).collect()
+        });
         let moves = match moves.or_else(|| self.chances.get(&set).cloned()) {
             Some(moves) => moves,
             None => return words.fail(format!("the moves of chance set {set} are missing")),
@@ -200,7 +202,7 @@ impl Known {
         let set = words.whole("the number of an information set")?;
         let label = words.quoted_next();
         let moves = words.list(|words| words.quoted("a move"))?;
-        let moves = moves.map(|moves| moves.into_iter().enumerate().map(|(i, name)| named(name, i)).collect());
+        let moves = moves.map(named);
         let known = self.sets.get(&(player, set)).cloned();
         let Some((label, moves)) = moves.map(|moves| (label.unwrap_or_default(), moves)).or(known) else {
             return words.fail(format!("the moves of information set {set} of player {} are missing", player + 1));
@@ -212,13 +214,24 @@ impl Known {
     }
 }
 
-/// Returns a move's name, or its number where it has none.
-fn named(name: String, place: usize) -> String {
-    if name.is_empty() { (place + 1).to_string() } else { name }
+/// Gives moves without a name their number as a name, and adds the number to a name that an earlier move has.
+fn named(names: Vec<String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    let mut different = Vec::with_capacity(names.len());
+    for (number, mut name) in (1..).zip(names) {
+        if name.is_empty() {
+            name = number.to_string();
+        }
+        while !known.insert(name.clone()) {
+            name = format!("{name} ({number})");
+        }
+        different.push(name);
+    }
+    different
 }
 
 /// Reads a game in Gambit's format `.efg`. Outcomes at inner nodes are added to what follows. The names of nodes and outcomes are left
-/// out.
+/// out. A move without a name gets its number as a name, and one with the name of an earlier move gets its number added.
 ///
 /// ```
 /// let text = r#"EFG 2 R "matching pennies" { "Ann" "Bob" }

@@ -161,7 +161,7 @@ fn gambits_ways_of_writing_are_read() {
         p "" 1 7 "same" { "x" "y" } 0
         t "" 1 "won" { 2, 1/2 }
         t "" 0
-        p "" 1 8 "same" { "x" "y" } 0
+        p "" 1 8 "same" { "x" "x" } 0
         t "" 1
         c "again" 1 0
         t "" 1
@@ -171,6 +171,7 @@ fn gambits_ways_of_writing_are_read() {
     assert_eq!(tree.title, "say \"hi\"");
     let names: Vec<&str> = tree.sets().iter().map(|set| set.name.as_str()).collect();
     assert_eq!(names, ["same", "same (8)"]);
+    assert_eq!(tree.sets()[1].moves, ["x", "x (2)"]);
     let Node::Chance { moves, probabilities, .. } = tree.node(0) else { panic!("chance begins") };
     assert_eq!((moves.join(" ").as_str(), probabilities[0]), ("1 rest", 1.0 / 3.0));
     assert_eq!(tree.node(2), Node::Terminal { payoffs: &[1.0, -0.5] });
@@ -215,7 +216,6 @@ fn what_is_no_game_is_refused_with_its_line() {
         ("p \"\" 0 1 \"\" { \"a\" } 0", "players are numbered from 1"),
         ("p \"\" 1 1 0", "the moves of information set 1 of player 1 are missing"),
         ("p \"\" 1 1 \"\" { } 0", "there are no moves"),
-        ("p \"\" 1 1 \"\" { \"a\" \"a\" } 0", "two moves have the name `a`"),
         ("p \"\" 1 1 \"\" { a } 0", "a move must stand here in quotes"),
         ("p \"\" 1 1 \"\" { \"a\" \"b\" } 0 t \"\" 0", "a node, which begins with"),
         (
@@ -253,6 +253,9 @@ fn sizes_above_the_limits_are_refused() {
     let players: Vec<String> = (0..21).map(|player| player.to_string()).collect();
     assert!(Builder::new("many", &players).finish().unwrap_err().contains("1 to 20 players"));
     assert!(Builder::new("none", &["A"]).finish().unwrap_err().contains("no nodes"));
+    let mut builder = Builder::new("twice", &["A"]);
+    builder.decision(0, "s", &["l", "l"]);
+    assert!(builder.finish().unwrap_err().contains("two moves have the name `l`"));
     let mut builder = Builder::new("early", &["A"]);
     builder.decision(0, "s", &["l", "r"]);
     builder.terminal(&[0.0]);
