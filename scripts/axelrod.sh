@@ -13,7 +13,7 @@ if [ ! -x "$environment/bin/python" ]; then
     # Later versions need PyTorch.
     "$environment/bin/pip" install --quiet axelrod==4.13.1
 fi
-for what in moves scores; do
+for what in json scores; do
     cargo run --quiet --release --offline -j"${JOBS:-1}" -p polity-games --example tournament -- "--$what" "${1:-200}" >"$target/axelrod-$what.json"
 done
-"$environment/bin/python" scripts/compare-axelrod.py "$target/axelrod-moves.json" "$target/axelrod-scores.json"
+"$environment/bin/python" scripts/compare-axelrod.py "$target/axelrod-json.json" "$target/axelrod-scores.json"

@@ -1,7 +1,7 @@
 """Plays the strategies of polity against each other with the library Axelrod, and compares: every move of those without draws, and the
 mean scores of the others against a few opponents.
 
-    python compare-axelrod.py MOVES.json SCORES.json    # by the example `tournament` of polity-games, with --moves and --scores
+    python compare-axelrod.py MOVES.json SCORES.json    # by the example `tournament` of polity-games, with --json and --scores
 
 Prints a table of agreement per strategy. Exits with 1 if any pair of moves differs, or a mean by more than 4.5 standard errors.
 """
@@ -99,7 +99,7 @@ for name in random:
             players = [player(name), player(opponent)]
             match = axelrod.Match(players, turns=turns, seed=1000 * seed + repetition)
             match.play()
-            sample.append(match.final_score())
+            sample.append([float(score) for score in match.final_score()])
         for side, own in enumerate(scores[name, opponent]):
             values = [score[side] for score in sample]
             error = (variance(values) * (1 / REPETITIONS + 1 / OWN)) ** 0.5

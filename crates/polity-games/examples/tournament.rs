@@ -1,6 +1,6 @@
 //! A round robin of all strategies: `cargo run --release -p polity-games --example tournament`.
 //!
-//! Without arguments it prints the ranking, and how many turns it plays in a second. For `scripts/axelrod.sh`, `--moves [TURNS]` prints
+//! Without arguments it prints the ranking, and how many turns it plays in a second. For `scripts/axelrod.sh`, `--json [TURNS]` prints
 //! the moves of all matches between strategies that draw nothing, and `--scores [TURNS]` the sums of 300 repetitions of all matches.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
@@ -11,8 +11,8 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let turns = |place: usize| words.get(place).map_or(Ok(200), |turns| turns.parse()).expect("turns are a number");
     if let Some(what) = words.first() {
-        let moves = what == "--moves";
-        assert!(moves || what == "--scores", "it is --moves or --scores, not {what}");
+        let moves = what == "--json";
+        assert!(moves || what == "--scores", "it is --json or --scores, not {what}");
         let mut tournament = tournament(turns(1), 0.0, if moves { 1 } else { 300 });
         tournament.strategies.retain(|strategy| !moves || !strategy.is_random());
         println!("{}", serde_json::to_string(&tournament.run(moves)).expect("results are plain data"));

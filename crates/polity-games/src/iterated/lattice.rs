@@ -205,6 +205,34 @@ mod tests {
     }
 
     #[test]
+    fn ties_go_to_the_own_type_then_to_the_first() {
+        // Small whole payoffs, so that there are many ties.
+        let game = vec![vec![1.0, 0.0, 1.0], vec![0.0, 1.0, 1.0], vec![1.0, 1.0, 0.0]];
+        for seed in 0..20 {
+            let mut lattice =
+                Lattice::random([9, 7], &[1.0; 3], game.clone(), Neighbourhood::Four, false, seed).unwrap();
+            let cells = lattice.cells().to_vec();
+            let around = |cell: usize| {
+                let (row, column) = (cell / 9, cell % 9);
+                [(row + 1, column), (row + 6, column), (row, column + 1), (row, column + 8)]
+                    .map(|(row, column)| row % 7 * 9 + column % 9)
+            };
+            let score = |cell: usize| {
+                around(cell).iter().map(|other| game[usize::from(cells[cell])][usize::from(cells[*other])]).sum::<f64>()
+            };
+            let next = |cell: usize| {
+                let group = || around(cell).into_iter().chain([cell]);
+                let best = group().map(score).fold(0.0, f64::max);
+                let kinds: Vec<u16> = group().filter(|other| score(*other) == best).map(|other| cells[other]).collect();
+                if kinds.contains(&cells[cell]) { cells[cell] } else { *kinds.iter().min().unwrap() }
+            };
+            let expected: Vec<u16> = (0..63).map(next).collect();
+            lattice.imitate_best();
+            assert_eq!(lattice.cells(), expected);
+        }
+    }
+
+    #[test]
     fn cooperators_keep_their_known_share() {
         // 12 ln 2 - 8 for 1.8 < b < 2 (Nowak and May 1992), from a random start.
         let size = [100, 100];
