@@ -691,7 +691,8 @@ pub struct Solving {
     /// A file in Gambit's format (.nfg for normal form, .efg for extensive form), or the name of a known game.
     #[arg(value_name = "GAME")]
     pub game: String,
-    /// What is wanted (default: nash of a game in normal form, cfr of one in extensive form).
+    /// What is wanted: nash, correlated, coarse-correlated, quantal or stackelberg of a game in normal form (default: nash),
+    /// subgame-perfect or cfr of one in extensive form (default: cfr).
     #[arg(long, value_enum)]
     pub concept: Option<Concept>,
     /// Precision of quantal responses, per unit of payoff: 0 is chance.
@@ -756,8 +757,8 @@ pub struct Playing {
     /// No strategy plays its twin.
     #[arg(long, conflicts_with = "evolve")]
     pub no_self_play: bool,
-    /// Let a population evolve that begins with equal shares.
-    #[arg(long, value_enum, value_name = "replicator|moran|spatial")]
+    /// Let a population evolve that begins with equal shares: replicator, moran or spatial.
+    #[arg(long, value_enum, value_name = "DYNAMICS")]
     pub evolve: Option<Evolving>,
     /// Print one JSON object as the last line on standard output.
     #[arg(long)]

@@ -142,12 +142,14 @@ fn behaviour(tree: &Tree, profile: &Profile) -> Vec<Value> {
 }
 
 fn numbers(values: &[f64]) -> String {
-    values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ")
+    // A tiny negative number would be shown as -0.0000.
+    let shown = |value: &f64| if value.abs() < 0.000_05 { "0.0000".to_owned() } else { format!("{value:.4}") };
+    values.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// The strategies with a positive probability: `heads 0.5000, tails 0.5000`.
 fn mixed(names: &[String], probabilities: &[f64]) -> String {
-    let used = names.iter().zip(probabilities).filter(|(_, p)| **p > 0.0);
+    let used = names.iter().zip(probabilities).filter(|(_, p)| **p >= 0.000_05);
     used.map(|(name, p)| format!("{name} {p:.4}")).collect::<Vec<_>>().join(", ")
 }
 

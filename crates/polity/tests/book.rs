@@ -437,6 +437,11 @@ fn commands_of_rules() {
 }
 
 #[test]
+fn commands_of_games() {
+    check_page("games.md");
+}
+
+#[test]
 fn commands_of_commands() {
     check_page("commands.md");
 }
