@@ -436,6 +436,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Solve a game, from a file or of the library: Nash, correlated, quantal-response, Stackelberg and other equilibria.
+    Solve(super::solve::Solving),
     /// Show the progress of the runs in a folder: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what
     /// they wait for. It changes nothing, and works while they run.
     #[command(visible_alias = "ps")]
@@ -640,6 +642,7 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate(Calibrating { json, .. })
+            | Verb::Solve(super::solve::Solving { json, .. })
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,

@@ -36,6 +36,7 @@ mod reference;
 mod reference_pages;
 mod serve;
 mod several;
+mod solve;
 mod sources;
 mod status;
 mod story;
@@ -309,6 +310,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
         Verb::Explain { name, json } => explain::explain(name.as_deref(), json, registry),
+        Verb::Solve(asked) => solve::solve(&asked),
         Verb::Status { folder, json } => status::status(&folder, json),
         Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
         Verb::Import(what) => import::import(what, registry),

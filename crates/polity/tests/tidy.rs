@@ -171,7 +171,7 @@ fn dependencies_point_one_way() {
     let catalog: Vec<&str> = kinds.iter().map(String::as_str).chain(["polity-kernel"]).collect();
     let without_leaves =
         ["polity-kernel", "polity-stats", "polity-store", "polity-models", "polity-driver", "polity-arena"];
-    let of_cli: Vec<&str> = without_leaves.into_iter().chain(["polity-view", "polity-mcp"]).collect();
+    let of_cli: Vec<&str> = without_leaves.into_iter().chain(["polity-view", "polity-mcp", "polity-games"]).collect();
     let all: Vec<&str> = without_leaves.into_iter().chain(["polity-catalog", "polity-cli"]).collect();
     let allowed: BTreeMap<&str, &[&str]> = [
         ("polity-base", &[][..]),
