@@ -1,4 +1,4 @@
-//! Solvers against textbooks, against each other, and on random games. `scripts/solvers.sh` compares them with nashpy and Gambit.
+//! Solvers against textbooks, against each other, and on random games. `scripts/solvers.sh` compares them with nashpy and HiGHS.
 #![allow(clippy::unwrap_used)]
 
 use crate::correlated::{Aim, coarse, correlated};
