@@ -561,7 +561,7 @@ fn run(
         })?;
         watch.finish();
         let exit = finish(&summary, common, engine.disk.as_ref(), registry)?;
-        if prepared.design.is_some() && !common.json {
+        if prepared.design.is_some() {
             note("this was a single run of the scenario; `polity sweep` runs its design");
         }
         Ok(exit)
