@@ -107,7 +107,9 @@ enum Cell {
 fn cell(text: &str, commas: bool) -> Cell {
     match text.parse::<f64>() {
         // An id of so many digits would become another number.
-        Ok(value) if value.abs() >= EXACT && text.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit()) => {
+        Ok(value)
+            if value.abs() >= EXACT && text.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit()) =>
+        {
             Cell::Word
         }
         Ok(value) if value.is_finite() => Cell::Number(value),
