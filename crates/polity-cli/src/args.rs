@@ -691,19 +691,28 @@ pub struct Solving {
     /// A file in Gambit's format (.nfg for normal form, .efg for extensive form), or the name of a known game.
     #[arg(value_name = "GAME")]
     pub game: String,
-    /// What is wanted: nash, correlated, coarse-correlated, quantal or stackelberg of a game in normal form (default: nash),
-    /// subgame-perfect or cfr of one in extensive form (default: cfr).
+    /// What is wanted: nash, correlated, coarse-correlated, quantal, stackelberg or risk-averse of a game in normal form (default: nash);
+    /// subgame-perfect or cfr of one in extensive form (default: subgame-perfect, or cfr where players do not see all moves).
     #[arg(long, value_enum)]
     pub concept: Option<Concept>,
-    /// Precision of quantal responses, per unit of payoff: 0 is chance.
-    #[arg(long, default_value_t = 1.0, value_parser = decimal, allow_negative_numbers = true)]
-    pub lambda: f64,
+    /// Precision of quantal responses, per unit of payoff: 0 is chance (default: 1).
+    #[arg(long, value_parser = decimal, allow_negative_numbers = true)]
+    pub lambda: Option<f64>,
     /// Player who commits in a Stackelberg equilibrium, from 1 (default: 1).
     #[arg(long, value_name = "N", value_parser = few, allow_negative_numbers = true)]
     pub leader: Option<NonZeroUsize>,
-    /// Iterations of CFR+.
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = positive, allow_negative_numbers = true)]
-    pub iterations: NonZeroU32,
+    /// Weight of the variance for players who avoid risk, per unit of payoff (default: 1).
+    #[arg(long, value_parser = decimal, allow_negative_numbers = true)]
+    pub aversion: Option<f64>,
+    /// Probability with which such players expect any move of the others (default: 0.1).
+    #[arg(long, value_name = "PROBABILITY", value_parser = decimal, allow_negative_numbers = true)]
+    pub tremble: Option<f64>,
+    /// Iterations of CFR (default: 1000).
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    pub iterations: Option<NonZeroU32>,
+    /// Sample moves in CFR (external sampling), with this seed.
+    #[arg(long, value_parser = seed, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
     /// Print one JSON object as the last line on standard output.
     #[arg(long)]
     pub json: bool,
@@ -723,6 +732,8 @@ pub enum Concept {
     Quantal,
     /// One player commits, the other sees it and replies.
     Stackelberg,
+    /// Players weigh their mean payoff against its variance.
+    RiskAverse,
     /// An equilibrium in every part of a tree with perfect information.
     SubgamePerfect,
     /// Counterfactual regret minimisation (CFR+) on a tree.

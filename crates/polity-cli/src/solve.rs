@@ -3,13 +3,19 @@
 use super::args::{Concept, Solving};
 use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line, print_text, table};
+use clap::ValueEnum;
 use polity_games::correlated::{self, Aim};
 use polity_games::equilibrium::{Equilibrium, Play};
 use polity_games::extensive::{self, Profile, Tree};
 use polity_games::normal::{self, Game};
-use polity_games::{backward, cfr, library, nash, quantal, stackelberg};
+use polity_games::{backward, cfr, library, nash, quantal, risk, stackelberg};
 use serde_json::{Value, json as object};
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+/// The largest file of a game, in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// A game that was named.
 enum Read {
@@ -26,10 +32,12 @@ struct Answer {
 pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
     let wrong = |message: String| Failure::new(Exit::Input, message);
     let read = game(&asked.game).map_err(wrong)?;
-    let concept = asked.concept.unwrap_or(match read {
+    let concept = asked.concept.unwrap_or(match &read {
         Read::Normal(_) => Concept::Nash,
+        Read::Extensive(tree) if tree.perfect_information() => Concept::SubgamePerfect,
         Read::Extensive(_) => Concept::Cfr,
     });
+    without_effect(asked, concept).map_err(wrong)?;
     let answer = match &read {
         Read::Normal(game) => of_normal(game, concept, asked),
         Read::Extensive(tree) => of_extensive(tree, concept, asked),
@@ -47,92 +55,136 @@ pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
 
 /// Reads a game from a file, or finds it by name.
 fn game(name: &str) -> Result<Read, String> {
-    let text = || std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"));
-    let blame = |error: String| format!("{name}: {error}");
-    match name {
-        file if file.ends_with(".nfg") => normal::read(&text()?).map(Read::Normal).map_err(blame),
-        file if file.ends_with(".efg") => extensive::read(&text()?).map(Read::Extensive).map_err(blame),
-        name => match extensive::game(name) {
+    let is_file = Path::new(name).exists() || name.ends_with(".nfg") || name.ends_with(".efg");
+    if !is_file {
+        return match extensive::game(name) {
             Some(tree) => Ok(Read::Extensive(tree)),
             None => library::named(name).map(Read::Normal).map_err(|error| {
-                let trees = extensive::NAMES.join(", ");
-                format!("{error}; in extensive form: {trees}; or a file that ends in .nfg or .efg")
+                format!(
+                    "{error}; in extensive form: {}; or a file that ends in .nfg or .efg",
+                    extensive::NAMES.join(", ")
+                )
             }),
-        },
+        };
+    }
+    let blame = |error: String| format!("{name}: {error}");
+    let bytes = std::fs::metadata(name).map_err(|error| blame(error.to_string()))?.len();
+    if bytes > LARGEST {
+        return Err(blame(format!("the file has {bytes} bytes, and a game at most {LARGEST}")));
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| blame(error.to_string()))?;
+    match text.split_whitespace().next() {
+        Some("EFG") => extensive::read(&text).map(Read::Extensive).map_err(blame),
+        Some("NFG") => normal::read(&text).map(Read::Normal).map_err(blame),
+        _ => Err(blame(
+            "a game begins with `NFG` (normal form) or `EFG` (extensive form), as in Gambit's formats".into(),
+        )),
+    }
+}
+
+/// Refuses flags that have no effect on a concept.
+fn without_effect(asked: &Solving, concept: Concept) -> Result<(), String> {
+    let flags = [
+        ("--lambda", asked.lambda.is_some(), Concept::Quantal),
+        ("--leader", asked.leader.is_some(), Concept::Stackelberg),
+        ("--aversion", asked.aversion.is_some(), Concept::RiskAverse),
+        ("--tremble", asked.tremble.is_some(), Concept::RiskAverse),
+        ("--iterations", asked.iterations.is_some(), Concept::Cfr),
+        ("--seed", asked.seed.is_some(), Concept::Cfr),
+    ];
+    let name =
+        |concept: Concept| concept.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    match flags.into_iter().find(|(_, given, of)| *given && *of != concept) {
+        Some((flag, _, of)) => Err(format!("{flag} is for --concept {}, and this is {}", name(of), name(concept))),
+        None => Ok(()),
     }
 }
 
 fn of_normal(game: &Game, concept: Concept, asked: &Solving) -> Result<Answer, String> {
-    let joint = |found: Equilibrium| Answer { text: shown(game, &[&found]), page: object!(found) };
-    Ok(match concept {
+    let mut page = object!({"players": game.players, "moves": game.strategies});
+    let mut said = String::new();
+    let equilibria = match concept {
         Concept::Nash => {
             let solved = nash::solve(game)?;
-            let mut text = shown(game, &solved.equilibria.iter().collect::<Vec<_>>());
             let all = match (solved.complete, solved.continuum) {
                 (true, false) => "these are all",
                 (true, true) => "the game is degenerate: mixtures of some of these are equilibria, too",
                 (false, _) => "there may be others",
             };
-            let _ = writeln!(text, "found by {}; {all}", solved.method);
-            Answer { text, page: object!(solved) }
+            said = format!("found by {}; {all}\n", solved.method);
+            page["method"] = solved.method.into();
+            page["complete"] = solved.complete.into();
+            page["continuum"] = solved.continuum.into();
+            solved.equilibria
         }
-        Concept::Correlated => joint(correlated::correlated(game, Aim::Welfare)?),
-        Concept::CoarseCorrelated => joint(correlated::coarse(game, Aim::Welfare)?),
+        Concept::Correlated => vec![correlated::correlated(game, Aim::Welfare)?],
+        Concept::CoarseCorrelated => vec![correlated::coarse(game, Aim::Welfare)?],
         Concept::Quantal => {
-            let found = quantal::logit(game, asked.lambda)?;
-            Answer { text: shown(game, &[&found.equilibrium]), page: object!(found) }
+            let found = quantal::logit(game, asked.lambda.unwrap_or(1.0))?;
+            page["lambda"] = found.lambda.into();
+            page["residual"] = found.residual.into();
+            vec![found.equilibrium]
         }
         Concept::Stackelberg => {
-            let leader = asked.leader.map_or(0, |leader| leader.get() - 1);
-            let found = stackelberg::strong(game, leader)?;
-            let mut text = shown(game, &[&found.equilibrium]);
-            let _ = writeln!(text, "{} commits, and the other replies", game.players[found.leader]);
-            Answer { text, page: object!(found) }
+            let found = stackelberg::strong(game, asked.leader.map_or(0, |leader| leader.get() - 1))?;
+            said = format!("{} commits, and the other replies\n", game.players[found.leader]);
+            page["leader"] = found.leader.into();
+            page["reply"] = found.reply.into();
+            vec![found.equilibrium]
+        }
+        Concept::RiskAverse => {
+            let attitude =
+                risk::Attitude { aversion: asked.aversion.unwrap_or(1.0), tremble: asked.tremble.unwrap_or(0.1) };
+            let found = risk::equilibrium(game, attitude)?;
+            said = format!("variances of the payoffs {}\n", numbers(&found.variances));
+            page["variances"] = found.variances.into();
+            page["neutral_regret"] = found.neutral_regret.into();
+            vec![found.equilibrium]
         }
         Concept::SubgamePerfect | Concept::Cfr => {
             return Err("the game is in normal form; subgame-perfect and cfr need one in extensive form (.efg)".into());
         }
-    })
+    };
+    let text = shown(game, &equilibria) + &said;
+    page["equilibria"] = object!(equilibria);
+    Ok(Answer { page, text })
 }
 
 fn of_extensive(tree: &Tree, concept: Concept, asked: &Solving) -> Result<Answer, String> {
-    match concept {
+    let (profile, payoffs, said, mut page) = match concept {
         Concept::SubgamePerfect => {
             let solution = backward::subgame_perfect(tree)?;
-            let mut text = played(tree, &solution.profile, &solution.payoffs);
-            let ties = solution.ties.len();
-            let _ = match ties {
-                0 => writeln!(text, "it is the only one"),
-                _ => writeln!(text, "at {ties} of the information sets another move is as good, so there are others"),
+            let said = match solution.ties.len() {
+                0 => "it is the only one\n".to_owned(),
+                ties => format!("at {ties} of the information sets another move is as good, so there are others\n"),
             };
-            let page = object!({
-                "players": tree.players, "strategies": behaviour(tree, &solution.profile), "payoffs": solution.payoffs,
-                "unique": solution.is_unique(), "ties": solution.ties,
-            });
-            Ok(Answer { page, text })
+            let page = object!({"unique": solution.is_unique(), "ties": solution.ties});
+            (solution.profile, solution.payoffs, said, page)
         }
         Concept::Cfr => {
-            let solution = cfr::solve(tree, asked.iterations.get(), cfr::Variant::Plus)?;
-            let distance = &solution.distance;
-            let mut text = played(tree, &solution.profile, &distance.payoffs);
-            let _ = writeln!(
-                text,
-                "{} iterations of CFR+, exploitability {:.6}",
-                solution.iterations, distance.exploitability
-            );
-            let page = object!({
-                "players": tree.players, "strategies": behaviour(tree, &solution.profile), "payoffs": distance.payoffs,
-                "iterations": solution.iterations, "exploitability": distance.exploitability, "nash_conv": distance.nash_conv,
-            });
+            let variant = asked.seed.map_or(cfr::Variant::Plus, |seed| cfr::Variant::External { seed });
+            let solution = cfr::solve(tree, asked.iterations.map_or(1000, NonZeroU32::get), variant)?;
+            let (distance, iterations) = (solution.distance, solution.iterations);
+            let method = if asked.seed.is_some() { "CFR with sampled moves" } else { "CFR+" };
+            let said = format!("{iterations} iterations of {method}, exploitability {:.6}\n", distance.exploitability);
             if tree.players.len() > 2 || !tree.constant_sum() {
                 note(
-                    "CFR is known to approach an equilibrium where two players' payoffs add up to a constant; in this game it need not",
+                    "CFR is known to approach an equilibrium where the payoffs of two players add up to a constant; in this game it \
+                     need not",
                 );
             }
-            Ok(Answer { page, text })
+            let page = object!({
+                "iterations": iterations, "exploitability": distance.exploitability, "nash_conv": distance.nash_conv,
+            });
+            (solution.profile, distance.payoffs, said, page)
         }
-        _ => Err("the game is in extensive form; subgame-perfect and cfr solve it".into()),
-    }
+        _ => return Err("the game is in extensive form; subgame-perfect and cfr solve it".into()),
+    };
+    let text = played(tree, &profile, &payoffs) + &said;
+    page["players"] = object!(tree.players);
+    page["sets"] = behaviour(tree, &profile).into();
+    page["payoffs"] = payoffs.into();
+    Ok(Answer { page, text })
 }
 
 /// The moves of each information set with their probabilities.
@@ -154,7 +206,7 @@ fn mixed(names: &[String], probabilities: &[f64]) -> String {
 }
 
 /// Equilibria of a game in normal form, for people.
-fn shown(game: &Game, found: &[&Equilibrium]) -> String {
+fn shown(game: &Game, found: &[Equilibrium]) -> String {
     let mut header = game.players.clone();
     if matches!(found.first().map(|one| &one.play), Some(Play::Joint(_))) {
         header.push("probability".into());
@@ -203,32 +255,49 @@ mod tests {
     use super::*;
 
     fn asked(game: &str, concept: Option<Concept>) -> Solving {
-        let iterations = std::num::NonZeroU32::new(100).unwrap();
-        Solving { game: game.into(), concept, lambda: 1.0, leader: None, iterations, json: true }
+        Solving {
+            game: game.into(),
+            concept,
+            lambda: None,
+            leader: None,
+            aversion: None,
+            tremble: None,
+            iterations: None,
+            seed: None,
+            json: true,
+        }
     }
 
     #[test]
     fn every_concept_solves_games_of_its_form() {
-        for concept in
-            [Concept::Nash, Concept::Correlated, Concept::CoarseCorrelated, Concept::Quantal, Concept::Stackelberg]
-        {
-            solve(&asked("chicken", Some(concept))).unwrap();
+        use Concept::{Cfr, CoarseCorrelated, Correlated, Nash, Quantal, RiskAverse, Stackelberg, SubgamePerfect};
+        for concept in [Nash, Correlated, CoarseCorrelated, Quantal, Stackelberg, RiskAverse] {
+            let Read::Normal(game) = game("chicken").unwrap() else { panic!("chicken is in normal form") };
+            let Answer { page, text } = of_normal(&game, concept, &asked("chicken", None)).unwrap();
+            // The payoffs of an equilibrium stand in both.
+            let payoff = page["equilibria"][0]["payoffs"][0].as_f64().unwrap();
+            assert!(text.contains(&format!("{payoff:.4}")), "{concept:?}: {text}");
         }
-        for concept in [Concept::SubgamePerfect, Concept::Cfr] {
-            solve(&asked("centipede", Some(concept))).unwrap();
+        for (concept, payoffs) in [(SubgamePerfect, "payoffs 4.0000, 1.0000"), (Cfr, "payoffs ")] {
+            let Read::Extensive(tree) = game("centipede").unwrap() else { panic!("centipede is in extensive form") };
+            let Answer { page, text } = of_extensive(&tree, concept, &asked("centipede", None)).unwrap();
+            assert!(text.contains(payoffs) && page["sets"][0]["moves"][0] == "take", "{concept:?}: {text} {page}");
         }
     }
 
     #[test]
     fn what_cannot_be_solved_is_refused_in_words() {
-        for (game, concept, told) in [
-            ("chiken", None, "there is no game"),
-            ("none.nfg", None, "none.nfg: "),
-            ("chicken", Some(Concept::Cfr), "need one in extensive form"),
-            ("kuhn", Some(Concept::Nash), "is in extensive form"),
-            ("kuhn", Some(Concept::SubgamePerfect), "information set"),
+        let (lambda, seed) = (Some(2.0), Some(1));
+        for (asked, told) in [
+            (asked("chiken", None), "there is no game"),
+            (asked("none.nfg", None), "none.nfg: "),
+            (asked("chicken", Some(Concept::Cfr)), "need one in extensive form"),
+            (asked("kuhn", Some(Concept::Nash)), "is in extensive form"),
+            (asked("kuhn", Some(Concept::SubgamePerfect)), "information set"),
+            (Solving { lambda, ..asked("chicken", None) }, "--lambda is for --concept quantal, and this is nash"),
+            (Solving { seed, ..asked("centipede", None) }, "--seed is for --concept cfr, and this is subgame-perfect"),
         ] {
-            let failure = solve(&asked(game, concept)).map(|_| ()).unwrap_err();
+            let failure = solve(&asked).map(|_| ()).unwrap_err();
             assert!(failure.message().contains(told), "{}", failure.message());
         }
     }
