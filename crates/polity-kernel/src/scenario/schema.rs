@@ -53,7 +53,7 @@ pub fn schema(registry: &Registry) -> Value {
             let name = format!("{kind}.{}", leaf.name);
             let mut whole = one(&leaf, &shared, &name, &mut definitions);
             if kind == "policy" {
-                by_agent(&mut whole);
+                by_agent(&mut whole, &definitions);
             }
             if whole["required"] == json!(["kind"]) {
                 bare.push(leaf.name.to_owned());
@@ -119,14 +119,24 @@ fn one(leaf: &Leaf<'_>, shared: &Object, name: &str, all: &mut Object) -> Value 
     })
 }
 
+/// Whether a value may be a number, a word or a switch. `depth`: how many references are followed.
+fn is_scalar(schema: &Value, definitions: &Object, depth: u32) -> bool {
+    if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
+        return depth > 0 && definitions.get(target).is_some_and(|found| is_scalar(found, definitions, depth - 1));
+    }
+    if let Some(options) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
+        return options.iter().any(|option| is_scalar(option, definitions, depth));
+    }
+    let types = schema["type"].as_array().map_or_else(|| vec![&schema["type"]], |types| types.iter().collect());
+    let is = |name: &Value| ["number", "integer", "string", "boolean"].iter().any(|scalar| name == scalar);
+    schema["const"].is_string() || types.into_iter().any(is)
+}
+
 /// Lets a policy's numbers, words and switches differ by agent.
-fn by_agent(policy: &mut Value) {
-    let varies = |schema: &Value| {
-        let types = schema["type"].as_array().map_or_else(|| vec![&schema["type"]], |types| types.iter().collect());
-        types.iter().any(|name| ["number", "integer", "string", "boolean"].iter().any(|scalar| **name == *scalar))
-    };
+fn by_agent(policy: &mut Value, definitions: &Object) {
     let Some(properties) = policy["properties"].as_object_mut() else { return };
-    for (_, schema) in properties.iter_mut().filter(|(key, schema)| *key != "kind" && varies(schema)) {
+    let varies = |key: &str, schema: &Value| key != "kind" && is_scalar(schema, definitions, 3);
+    for (_, schema) in properties.iter_mut().filter(|(key, schema)| varies(key, schema)) {
         let mut own = std::mem::take(schema);
         *schema = json!({ "anyOf": [] });
         for key in ["description", "default"] {
