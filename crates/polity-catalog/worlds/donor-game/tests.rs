@@ -16,15 +16,14 @@ fn game(seed: u64, agents: u32, world: &Value, cohorts: &Value) -> Value {
     json!({"seed": seed, "rounds": 2_000, "agents": agents, "world": world, "cohorts": cohorts})
 }
 
-/// A society with these shares of strategies, by an attribute that children have from their parents.
-fn mixed(seed: u64, world: &Value, shares: &Value, policy: &Value) -> Value {
-    let mut policy = policy.clone();
-    policy["kind"] = json!("donor");
-    policy["strategy"] = json!({"column": "strategy"});
-    let mut scenario = game(seed, 12, world, &json!([{"policy": policy}]));
-    scenario["population"] = json!({"marginals": [{"column": "strategy", "shares": shares}],
-        "derive": {"gives": "0 if strategy == 'free-rider' else 1"}});
-    scenario["metrics"] = json!([{"kind": "mean", "of": "gives"}]);
+/// A society half of which are donors who judge, the others of another strategy. Children have the attribute `judges` from their parents.
+fn mixed(seed: u64, agents: u32, world: &Value, judges: &Value, other: &str) -> Value {
+    let mut judges = judges.clone();
+    judges["kind"] = json!("donor");
+    let cohorts = json!([{"where": "judges == 1", "policy": judges}, {"policy": {"kind": "donor", "strategy": other}}]);
+    let mut scenario = game(seed, agents, world, &cohorts);
+    scenario["population"] = json!({"marginals": [{"column": "judges", "shares": {"0": 0.5, "1": 0.5}}]});
+    scenario["metrics"] = json!([{"kind": "mean", "of": "judges"}]);
     scenario
 }
 
@@ -114,14 +113,8 @@ fn all_who_give_alike_grow_by_the_closed_form_and_defectors_stay_poor() {
 
 #[test]
 fn descendants_of_conditional_donors_take_over_if_histories_are_seen() {
-    let half = json!({"image": 0.5, "free-rider": 0.5});
-    let givers = |world: Value| {
-        mean(|seed| {
-            let mut scenario = mixed(seed, &world, &half, &json!({"share": 0.25}));
-            scenario["agents"] = json!(24);
-            last(&scenario, "gives.mean")
-        })
-    };
+    let image = json!({"strategy": "image", "share": 0.25});
+    let givers = |world: Value| mean(|seed| last(&mixed(seed, 24, &world, &image, "free-rider"), "judges.mean"));
     let shown = givers(json!({}));
     let random = givers(json!({"history": "random"}));
     let hidden = givers(json!({"history": "hidden"}));
@@ -137,9 +130,8 @@ fn descendants_of_conditional_donors_take_over_if_histories_are_seen() {
 #[test]
 fn punishment_makes_the_deterred_give_and_no_free_rider() {
     let score = |other: &str, punishment: f64| {
-        let shares = json!({"standing": 0.5, other: 0.5});
         let world = json!({"generations": 1, "punishment": punishment});
-        mean(|seed| last(&mixed(seed, &world, &shares, &json!({"punish": 0.1})), "final-score"))
+        mean(|seed| last(&mixed(seed, 12, &world, &json!({"punish": 0.1}), other), "final-score"))
     };
     let [deterred, free] = ["deterred", "free-rider"].map(|other| [score(other, 0.0), score(other, 2.0)]);
     println!("final score without and with punishment: among the deterred {deterred:?}, among free riders {free:?}");
