@@ -73,19 +73,18 @@ fn a_plain_game_agrees_on_all_scores() {
                 assert!((now[*donor as usize] - (scores[*donor as usize] - gift)).abs() < 1e-9);
                 let got = |who: &u32| (now[*who as usize] - scores[*who as usize] - 2.0 * gift).abs() < 1e-9;
                 let to: Vec<u32> = (0..10).filter(|who| !given.contains_key(who)).filter(got).collect();
-                // Of several who got nothing, the donor's own refusal cannot be told apart.
-                if let [to] = to[..] {
+                // Of several who got the same it cannot be told whose gift it was.
+                assert!(!to.is_empty(), "nobody got the gift");
+                let to = if let [to] = to[..] { Some(to) } else { None };
+                if let Some(to) = to {
                     assert!(met.insert((*donor, to)), "{donor} met {to} twice");
-                    if *donor >= 5 {
-                        let known = chain(&gifts, to, 1);
-                        assert_eq!(*share, if known.first().is_none_or(|last| *last >= 0.15) { 0.4 } else { 0.0 });
-                    }
-                    gifts.push((round, *donor, to, *share));
-                } else {
-                    assert_eq!(*share, 0.0);
-                    refusals += 1;
-                    gifts.push((round, *donor, u32::MAX, *share));
                 }
+                if let (Some(to), 5..) = (to, *donor) {
+                    let known = chain(&gifts, to, 1);
+                    assert_eq!(*share, if known.first().is_none_or(|last| *last >= 0.15) { 0.4 } else { 0.0 });
+                    refusals += u32::from(*share == 0.0);
+                }
+                gifts.push((round, *donor, to.unwrap_or(u32::MAX), *share));
             }
             let all: f64 = given.iter().map(|(donor, share)| scores[*donor as usize] * share).sum();
             assert!((now.iter().sum::<f64>() - scores.iter().sum::<f64>() - all).abs() < 1e-9, "the factor is 2");
@@ -93,7 +92,7 @@ fn a_plain_game_agrees_on_all_scores() {
         }
         assert_eq!(round, 11);
     }
-    assert!(refusals > 20, "{refusals}");
+    assert!(refusals > 10, "{refusals}");
 }
 
 #[test]
