@@ -331,31 +331,30 @@ impl World for Commons {
     fn observe(&self, state: &State, person: Person<'_>, observation: &mut ObservationRow<'_>) {
         let me = person.id;
         let Some(own) = state.member(me) else { return };
-        let heard = || {
-            let others = observation_of(state, observation.neighbours()).filter(|(who, _)| *who != me);
-            others.filter(|(who, _)| self.is_present(state, *who))
+        let heard: Vec<(AgentId, &Member)> = observation
+            .neighbours()
+            .filter(|who| *who != me && self.is_present(state, *who))
+            .filter_map(|who| Some((who, state.member(who)?)))
+            .collect();
+        let pick = |of: &dyn Fn(&Member) -> Option<f64>| -> Vec<(AgentId, f64)> {
+            heard.iter().filter_map(|(who, other)| Some((*who, of(other)?))).collect()
         };
-        let harvests: Vec<(AgentId, f64)> = match self.params.show_harvests {
-            true => heard().filter(|(_, other)| other.months > 0).map(|(who, other)| (who, other.took)).collect(),
-            false => Vec::new(),
-        };
-        let mean = |amounts: &[(AgentId, f64)]| amounts.iter().map(|(_, x)| x).sum::<f64>() / amounts.len() as f64;
-        observation.number(self.slots.mean_harvest, if harvests.is_empty() { own.took } else { mean(&harvests) });
-        let proposals: Vec<(AgentId, f64)> = match self.params.speech {
-            Speech::Heard => heard().filter_map(|(who, other)| Some((who, other.proposal?))).collect(),
-            Speech::Echo => heard()
-                .filter(|(_, other)| other.proposal.is_some())
-                .filter_map(|(w, _)| Some((w, own.proposal?)))
-                .collect(),
+        let show = self.params.show_harvests;
+        let harvests = pick(&|other| (show && other.months > 0).then_some(other.took));
+        let proposals = match self.params.speech {
+            Speech::Heard => pick(&|other| other.proposal),
+            Speech::Echo => pick(&|other| other.proposal.and(own.proposal)),
             Speech::Blank => Vec::new(),
         };
         let words: String = match self.params.speech {
-            Speech::Heard => heard()
-                .filter(|(_, other)| !other.said.is_empty())
-                .map(|(who, other)| format!("Person {who}: {}\n", other.said))
-                .collect(),
+            Speech::Heard => {
+                let spoke = heard.iter().filter(|(_, other)| !other.said.is_empty());
+                spoke.map(|(who, other)| format!("Person {who}: {}\n", other.said)).collect()
+            }
             Speech::Echo | Speech::Blank => String::new(),
         };
+        let mean = |amounts: &[(AgentId, f64)]| amounts.iter().map(|(_, x)| x).sum::<f64>() / amounts.len() as f64;
+        observation.number(self.slots.mean_harvest, if harvests.is_empty() { own.took } else { mean(&harvests) });
         if !proposals.is_empty() {
             let amounts = || proposals.iter().map(|(_, amount)| *amount);
             observation.number(self.slots.proposals, proposals.len() as f64);
@@ -409,9 +408,4 @@ impl World for Commons {
         }
         None
     }
-}
-
-/// Pairs agents with what they have done.
-fn observation_of(state: &State, agents: impl Iterator<Item = AgentId>) -> impl Iterator<Item = (AgentId, &Member)> {
-    agents.filter_map(|who| Some((who, state.member(who)?)))
 }
