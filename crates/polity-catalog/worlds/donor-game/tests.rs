@@ -140,9 +140,8 @@ fn punishment_makes_the_deterred_give_and_no_free_rider() {
 
 #[test]
 fn half_live_on_and_children_have_their_parents_strategy() {
-    let half = json!({"standing": 0.5, "free-rider": 0.5});
-    let mut society =
-        open(&mixed(4, &json!({"generations": 4, "rounds": 6}), &half, &json!({})), &Inputs::default(), 1).unwrap();
+    let scenario = mixed(4, 12, &json!({"generations": 4, "rounds": 6}), &json!({}), "free-rider");
+    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
     let (mut scores, mut born) = (Vec::new(), 0);
     while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
         assert_eq!(report.agents, 12);
