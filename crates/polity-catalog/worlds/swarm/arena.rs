@@ -43,8 +43,6 @@ pub const GONE: u32 = u32::MAX;
 
 /// Agents that it takes to push the box, and the cells of the box.
 pub const PUSHERS: u32 = 5;
-/// How far the prey sees.
-const PREY_SIGHT: i64 = 4;
 
 /// Moves: stay, up, down, left, right, switch the light.
 pub const MOVES: [&str; 6] = ["stay", "up", "down", "left", "right", "switch"];
@@ -85,8 +83,10 @@ pub struct Arena {
     last: u8,
     /// Flock: the distance from the shape at the start.
     begun: u32,
-    /// Agents that moved in the last round.
-    pub moved: u32,
+    /// Agents by what they did in the last round: stayed, went up, down, left, right, or switched.
+    pub did: [u32; 6],
+    /// By cell, whether an agent has been there.
+    pub visited: Vec<bool>,
 }
 
 impl Ground {
@@ -132,6 +132,7 @@ impl Ground {
         let lights = self.goal == Goal::Synchronize;
         arena.lit = (0..agents).map(|_| lights && draws.chance(0.5)).collect();
         arena.begun = self.distance(&arena);
+        arena.visited = (0..width * height).map(|cell| arena.at.contains(&cell)).collect();
         arena
     }
 
@@ -191,22 +192,21 @@ impl Ground {
         }
         let mut order: Vec<usize> = (0..arena.at.len()).collect();
         draws.shuffle(&mut order);
-        arena.moved = 0;
+        arena.did = [0; 6];
         for agent in order {
             if arena.at[agent] == GONE {
                 continue;
             }
+            let switches = moves[agent] == SWITCH && self.goal == Goal::Synchronize;
+            arena.lit[agent] ^= switches;
             let step = STEPS.get(usize::from(moves[agent])).copied().unwrap_or_default();
-            match self.step(arena.at[agent], step) {
-                Some(cell) if step != (0, 0) && self.free(arena, cell) => {
-                    arena.at[agent] = cell;
-                    arena.moved += 1;
-                }
-                _ => {}
+            let to = self.step(arena.at[agent], step).filter(|cell| self.free(arena, *cell));
+            if let Some(cell) = to {
+                arena.at[agent] = cell;
+                arena.visited[cell as usize] = true;
             }
-            if moves[agent] == SWITCH && self.goal == Goal::Synchronize {
-                arena.lit[agent] = !arena.lit[agent];
-            }
+            let went = if switches || to.is_some() { moves[agent] } else { 0 };
+            arena.did[usize::from(went).min(5)] += 1;
         }
         match self.goal {
             Goal::Pursuit => self.flee(arena, draws),
@@ -255,18 +255,17 @@ impl Ground {
         }
     }
 
-    /// How threatened a prey would feel: agents nearby, and walls a little less.
+    /// How threatened a prey would feel on a cell: by every agent, as the inverse square of its distance.
     fn danger(&self, arena: &Arena, cell: u32) -> f64 {
-        let near = (-PREY_SIGHT..=PREY_SIGHT).flat_map(|dy| (-PREY_SIGHT..=PREY_SIGHT).map(move |dx| (dx, dy)));
-        let felt = |what| match what {
-            AGENT | AGENT_OFF => 1.0,
-            WALL => 0.9,
-            _ => 0.0,
+        let felt = |at: &u32| {
+            let across = (cell % self.width).abs_diff(at % self.width);
+            let along = (cell / self.width).abs_diff(at / self.width);
+            1.0 / f64::from((across + along).max(1)).powi(2)
         };
-        near.filter_map(|step| self.step(cell, step)).map(|cell| felt(self.seen(arena, cell))).sum()
+        arena.at.iter().map(felt).sum()
     }
 
-    /// The prey is caught if it cannot move; else it takes up to two steps, each to where it is least threatened.
+    /// The prey is caught if it cannot move, and another appears where it is least threatened. Else it flees.
     fn flee(&self, arena: &mut Arena, draws: &mut Draws) {
         if arena.prey == GONE {
             return;
@@ -279,18 +278,17 @@ impl Ground {
             arena.prey = safest.unwrap_or(GONE);
             return;
         }
-        for _ in 0..2 {
-            let here = arena.prey;
-            let best = self
-                .beside(here)
-                .filter(|cell| self.free(arena, *cell))
-                .map(|cell| (self.danger(arena, cell), cell))
-                .min_by(|a, b| a.0.total_cmp(&b.0));
-            if let Some((danger, cell)) = best
-                && danger < self.danger(arena, here)
-            {
-                arena.prey = cell;
-            }
+        // Up to two steps, to the least threatened place that they reach; it stays where none is better.
+        let here = arena.prey;
+        let open = |from: u32| self.beside(from).filter(|cell| self.free(arena, *cell)).collect::<Vec<u32>>();
+        let near = open(here);
+        let far = near.iter().flat_map(|cell| open(*cell));
+        let reached = near.iter().copied().chain(far).map(|cell| (self.danger(arena, cell), cell));
+        let best = reached.min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((danger, cell)) = best
+            && danger < self.danger(arena, here)
+        {
+            arena.prey = cell;
         }
     }
 

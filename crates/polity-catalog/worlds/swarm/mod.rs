@@ -147,10 +147,32 @@ impl Swarm {
         declare
             .column("lit", doc, Some((0.0, 1.0)), |_, state, who| f64::from(u8::from(state.arena.lit[*who as usize])));
         declare.scalar("score", "the swarm's points", |_, state| state.arena.score);
-        declare.scalar("moved", "share of the agents that moved in the round", |world, state| {
-            f64::from(state.arena.moved) / f64::from(world.agents.max(1))
-        });
+        Swarm::declare_dynamics(declare);
         Seen { x, y, lit, view, heard, words }
+    }
+
+    /// Measures of the group, as published.
+    fn declare_dynamics(declare: &mut DeclareWorld<Self>) {
+        let share = |part: u32, arena: &Arena| f64::from(part) / f64::from(arena.did.iter().sum::<u32>().max(1));
+        let doc = "share of the agents that stayed in their cells in the round";
+        declare.scalar("still", doc, move |_, state| share(state.arena.did[0] + state.arena.did[5], &state.arena));
+        let doc = "share of the agents that did what most did: stay, go in one direction, or switch";
+        declare.scalar("dominant", doc, move |_, state| {
+            share(state.arena.did.iter().copied().max().unwrap_or(0), &state.arena)
+        });
+        let doc = "entropy of the directions of those that moved, in bits: 0 if all go the same way, 2 at most";
+        declare.scalar("entropy", doc, |_, state| {
+            let went = &state.arena.did[1..5];
+            let all = f64::from(went.iter().sum::<u32>());
+            let bits = |n: &u32| f64::from(*n) / all * libm::log2(all / f64::from(*n));
+            went.iter().filter(|n| **n > 0).map(bits).sum()
+        });
+        let doc = "share of the cells, walls and things aside, on which an agent has been";
+        declare.scalar("explored", doc, |_, state| {
+            let Arena { cells, visited, .. } = &state.arena;
+            let free = || cells.iter().zip(visited).filter(|(cell, _)| **cell == FREE);
+            free().filter(|(_, visited)| **visited).count() as f64 / (free().count() as f64).max(1.0)
+        });
     }
 
     /// Returns column and row of an agent that has not left.
