@@ -38,6 +38,7 @@ pub struct Swarmer {
 
 /// Numbers of the observation.
 struct Numbers {
+    active: NumberSlot,
     task: NumberSlot,
     reach: NumberSlot,
     width: NumberSlot,
@@ -165,13 +166,7 @@ impl Memory {
         for said in &sight.heard {
             let (cell, open) = (said.abs() as usize, *said < 0.0);
             if let Some(cell) = cell.checked_sub(1).and_then(|cell| self.map.cells.get_mut(cell)) {
-                *cell = if open {
-                    OUT
-                } else if *cell == OUT {
-                    OUT
-                } else {
-                    BOX
-                };
+                *cell = if open || *cell == OUT { OUT } else { BOX };
             }
         }
         let gap: Vec<u32> = self.map.with(OUT).collect();
@@ -220,6 +215,7 @@ impl Policy for Swarmer {
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let (view, view_columns) = setup.table("view", ["dx", "dy", "what"])?;
         let numbers = Numbers {
+            active: setup.number("active")?,
             task: setup.number("task")?,
             reach: setup.number("reach")?,
             width: setup.number("width")?,
@@ -244,7 +240,10 @@ impl Policy for Swarmer {
 
     async fn act(&self, memory: &mut Memory, turn: &mut Turn<'_>) -> Result<(), Fault> {
         let of = |slot: NumberSlot| turn.observation.number(slot);
-        let Numbers { task, reach, width, height, x, y, lit } = self.numbers;
+        let Numbers { active, task, reach, width, height, x, y, lit } = self.numbers;
+        if of(active) == 0.0 {
+            return Ok(());
+        }
         let (width, height) = (of(width) as u32, of(height) as u32);
         if memory.map.cells.is_empty() {
             memory.map = Map::new(width, height);

@@ -41,11 +41,10 @@ fn distances(topology: &Topology) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = (0..n).map(|i| (0..n).map(|j| if i == j { 0 } else { 1_000_000 }).collect()).collect();
     loop {
         let before = all.clone();
-        for i in 0..n as usize {
-            for j in topology.neighbours(i as u32).collect::<Vec<u32>>() {
-                for k in 0..n as usize {
-                    all[i][k] = all[i][k].min(all[j as usize][k] + 1);
-                }
+        for i in 0..n {
+            for j in topology.neighbours(i) {
+                let through = before[j as usize].iter().map(|distance| distance + 1);
+                all[i as usize].iter_mut().zip(through).for_each(|(known, through)| *known = through.min(*known));
             }
         }
         if all == before {

@@ -144,7 +144,7 @@ impl Ground {
             let gap = if n % 2 == 0 { width - 1 - width / 3..width - 1 } else { 1..1 + width / 3 };
             (1..width - 1).filter(|x| !gap.contains(x)).for_each(|x| arena.cells[self.cell(x, *y) as usize] = WALL);
         }
-        let ends = [(1, 1), (if rows.len() % 2 == 0 { width - 3 } else { 1 }, height - 3)];
+        let ends = [(1, 1), (if rows.len().is_multiple_of(2) { width - 3 } else { 1 }, height - 3)];
         let swapped = draws.chance(0.5);
         for (what, (x, y)) in [(FOOD, ends[usize::from(swapped)]), (NEST, ends[usize::from(!swapped)])] {
             for cell in [self.cell(x, y), self.cell(x + 1, y), self.cell(x, y + 1), self.cell(x + 1, y + 1)] {

@@ -65,12 +65,12 @@ impl Default for Params {
 pub struct Swarm {
     params: Params,
     ground: Ground,
-    agents: u32,
     seen: Seen,
 }
 
 /// Observations of agents.
 struct Seen {
+    active: NumberSlot,
     x: NumberSlot,
     y: NumberSlot,
     lit: NumberSlot,
@@ -117,6 +117,7 @@ impl Swarm {
         declare.shared_number("height", "rows of the grid", move |_, _| f64::from(height));
         declare.shared_number("left", "rounds to come", move |_, state| f64::from(rounds.saturating_sub(state.round)));
         declare.shared_number("points", "the swarm's points so far", |_, state| state.arena.score);
+        let active = declare.number_slot("active", "0 when the agent has left the grid");
         let x = declare.number_slot("x", "the agent's column, from 0 on");
         let y = declare.number_slot("y", "the agent's row, from 0 on, downwards");
         let lit = declare.number_slot("lit", "1 if its light is on, or it carries food");
@@ -148,7 +149,7 @@ impl Swarm {
             .column("lit", doc, Some((0.0, 1.0)), |_, state, who| f64::from(u8::from(state.arena.lit[*who as usize])));
         declare.scalar("score", "the swarm's points", |_, state| state.arena.score);
         Swarm::declare_dynamics(declare);
-        Seen { x, y, lit, view, heard, words }
+        Seen { active, x, y, lit, view, heard, words }
     }
 
     /// Measures of the group, as published.
@@ -235,7 +236,7 @@ impl World for Swarm {
             Task::Transport => Goal::Transport,
         };
         let ground = Ground { width, height, goal, rounds };
-        Ok(Swarm { params, ground, agents: setup.agents, seen: Swarm::declare(declare, params) })
+        Ok(Swarm { params, ground, seen: Swarm::declare(declare, params) })
     }
 
     fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> State {
@@ -249,6 +250,7 @@ impl World for Swarm {
         let (arena, who) = (&state.arena, person.id as usize);
         let at = arena.at[who];
         let Some((x, y)) = self.place(state, person.id) else { return };
+        observation.number(self.seen.active, 1.0);
         observation.number(self.seen.x, x);
         observation.number(self.seen.y, y);
         observation.number(self.seen.lit, f64::from(u8::from(arena.lit[who])));

@@ -25,8 +25,10 @@ fn draws(n: u32) -> Draws {
     Draws::new(7, Stream::Turn, 0, n)
 }
 
-/// A run: by round, the places (column, row) and lights of all agents, and the score.
-fn watch(scenario: &Value) -> Vec<(Vec<(f64, f64)>, Vec<f64>, f64)> {
+/// The places (column, row) and lights of all agents after a round, and the score.
+type Scene = (Vec<(f64, f64)>, Vec<f64>, f64);
+
+fn watch(scenario: &Value) -> Vec<Scene> {
     let mut society = open(scenario, &Inputs::default(), 1).unwrap();
     let mut seen = Vec::new();
     loop {
@@ -95,12 +97,12 @@ fn points_are_a_recount_of_what_agents_did() {
 fn least(costs: &[Vec<i64>], taken: &mut Vec<usize>) -> i64 {
     let Some(row) = costs.get(taken.len()) else { return 0 };
     let mut best = i64::MAX;
-    for column in 0..row.len() {
+    for (column, cost) in row.iter().enumerate() {
         if !taken.contains(&column) {
             taken.push(column);
             let rest = least(costs, taken);
             taken.pop();
-            best = best.min(row[column] + rest);
+            best = best.min(cost + rest);
         }
     }
     best
