@@ -27,7 +27,6 @@ pub struct Params {
 /// Follows the rules.
 pub struct Swarmer {
     params: Params,
-    agents: u32,
     numbers: Numbers,
     view: TableSlot,
     view_columns: [usize; 3],
@@ -39,6 +38,7 @@ pub struct Swarmer {
 /// Numbers of the observation.
 struct Numbers {
     active: NumberSlot,
+    size: NumberSlot,
     task: NumberSlot,
     reach: NumberSlot,
     width: NumberSlot,
@@ -216,6 +216,7 @@ impl Policy for Swarmer {
         let (view, view_columns) = setup.table("view", ["dx", "dy", "what"])?;
         let numbers = Numbers {
             active: setup.number("active")?,
+            size: setup.number("size")?,
             task: setup.number("task")?,
             reach: setup.number("reach")?,
             width: setup.number("width")?,
@@ -226,7 +227,7 @@ impl Policy for Swarmer {
         };
         let heard = setup.table("heard", ["number"])?.0;
         let (move_act, tell_act) = (setup.act("move")?.0, setup.act("tell")?.0);
-        Ok(Swarmer { params, agents: setup.agents, numbers, view, view_columns, heard, move_act, tell_act })
+        Ok(Swarmer { params, numbers, view, view_columns, heard, move_act, tell_act })
     }
 
     /// The map: a byte a cell.
@@ -240,7 +241,7 @@ impl Policy for Swarmer {
 
     async fn act(&self, memory: &mut Memory, turn: &mut Turn<'_>) -> Result<(), Fault> {
         let of = |slot: NumberSlot| turn.observation.number(slot);
-        let Numbers { active, task, reach, width, height, x, y, lit } = self.numbers;
+        let Numbers { active, size, task, reach, width, height, x, y, lit } = self.numbers;
         if of(active) == 0.0 {
             return Ok(());
         }
@@ -259,7 +260,7 @@ impl Policy for Swarmer {
             PURSUIT => memory.pursue(&sight, round, draws),
             SYNCHRONIZE => memory.synchronize(&sight, draws),
             FORAGE => memory.forage(&sight, round, draws),
-            FLOCK => memory.flock(&sight, self.agents, draws),
+            FLOCK => memory.flock(&sight, of(size) as u32, draws),
             _ => memory.transport(&sight, round, draws),
         };
         turn.act(self.move_act, f64::from(act));

@@ -112,7 +112,7 @@ impl AgentsNet {
         let doc = "0: coloring, 1: vertex cover, 2: matching, 3: leader election, 4: consensus";
         declare.shared_number("problem", doc, move |_, _| f64::from(problem as u8));
         let doc = "rounds of messages to come before the answers; 0: answer now";
-        declare.shared_number("left", doc, |world, network| f64::from(world.rounds - network.round));
+        declare.shared_number("left", doc, |world, network| f64::from(world.rounds.saturating_sub(network.round)));
         declare.shared_number("colours", "the colours, from 1 to this", move |_, _| f64::from(colours));
         let lot = declare.number_slot("lot", "a number that no other agent has, drawn by lot");
         let value = declare.number_slot("value", "consensus: the value that the agent begins with, 0 or 1; else 0");

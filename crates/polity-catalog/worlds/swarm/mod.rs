@@ -43,6 +43,8 @@ pub enum Task {
 pub struct Params {
     /// What the agents have to do together.
     task: Task,
+    /// Agents of a swarm; 1 to 100. More agents are several swarms, each on a grid of its own; the last may be smaller.
+    size: u32,
     /// Cells per row, walls included; 9 to 1,000.
     width: u32,
     /// Rows, walls included; 9 to 1,000.
@@ -57,11 +59,11 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Params { task: Task::Pursuit, width: 12, height: 12, view: 5, rounds: 100, elsewhere: false }
+        Params { task: Task::Pursuit, size: 10, width: 12, height: 12, view: 5, rounds: 100, elsewhere: false }
     }
 }
 
-/// A swarm on a grid.
+/// Swarms, each on a grid.
 pub struct Swarm {
     params: Params,
     ground: Ground,
@@ -79,10 +81,11 @@ struct Seen {
     words: TextSlot,
 }
 
-/// The grid, the moves of this round, and what was said.
+/// The grids, the moves of this round, and what was said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    arena: Arena,
+    /// By swarm.
+    arenas: Vec<Arena>,
     /// The key of random places.
     key: u64,
     round: u32,
@@ -91,6 +94,17 @@ pub struct State {
     said: Vec<Said>,
     /// By agent, what it said in the last round, and where.
     last: Vec<Said>,
+}
+
+impl State {
+    /// Returns how many agents of all swarms did what in the last round.
+    fn did(&self) -> [u32; 6] {
+        let mut all = [0; 6];
+        for arena in &self.arenas {
+            all.iter_mut().zip(arena.did).for_each(|(sum, did)| *sum += did);
+        }
+        all
+    }
 }
 
 /// What an agent said.
@@ -116,7 +130,8 @@ impl Swarm {
         declare.shared_number("width", "columns of the grid", move |_, _| f64::from(width));
         declare.shared_number("height", "rows of the grid", move |_, _| f64::from(height));
         declare.shared_number("left", "rounds to come", move |_, state| f64::from(rounds.saturating_sub(state.round)));
-        declare.shared_number("points", "the swarm's points so far", |_, state| state.arena.score);
+        declare.number("size", "agents of the swarm", |world, state, who| world.arena(state, *who).0.at.len() as f64);
+        declare.number("points", "the swarm's points so far", |world, state, who| world.arena(state, *who).0.score);
         let active = declare.number_slot("active", "0 when the agent has left the grid");
         let x = declare.number_slot("x", "the agent's column, from 0 on");
         let y = declare.number_slot("y", "the agent's row, from 0 on, downwards");
@@ -145,40 +160,54 @@ impl Swarm {
             world.place(state, *who).map_or(-1.0, |(_, y)| y)
         });
         let doc = "1 if its light is on, or it carries food";
-        declare
-            .column("lit", doc, Some((0.0, 1.0)), |_, state, who| f64::from(u8::from(state.arena.lit[*who as usize])));
-        declare.scalar("score", "the swarm's points", |_, state| state.arena.score);
+        declare.column("lit", doc, Some((0.0, 1.0)), |world, state, who| {
+            let (arena, place) = world.arena(state, *who);
+            f64::from(u8::from(arena.lit[place]))
+        });
+        declare.scalar("score", "the swarm's points; of several swarms, their mean", |_, state| {
+            state.arenas.iter().map(|arena| arena.score).sum::<f64>() / state.arenas.len().max(1) as f64
+        });
         Swarm::declare_dynamics(declare);
         Seen { active, x, y, lit, view, heard, words }
     }
 
     /// Measures of the group, as published.
     fn declare_dynamics(declare: &mut DeclareWorld<Self>) {
-        let share = |part: u32, arena: &Arena| f64::from(part) / f64::from(arena.did.iter().sum::<u32>().max(1));
+        let share = |part: u32, did: [u32; 6]| f64::from(part) / f64::from(did.iter().sum::<u32>().max(1));
         let doc = "share of the agents that stayed in their cells in the round";
-        declare.scalar("still", doc, move |_, state| share(state.arena.did[0] + state.arena.did[5], &state.arena));
+        declare.scalar("still", doc, move |_, state| {
+            let did = state.did();
+            share(did[0] + did[5], did)
+        });
         let doc = "share of the agents that did what most did: stay, go in one direction, or switch";
         declare.scalar("dominant", doc, move |_, state| {
-            share(state.arena.did.iter().copied().max().unwrap_or(0), &state.arena)
+            let did = state.did();
+            share(did.into_iter().max().unwrap_or(0), did)
         });
         let doc = "entropy of the directions of those that moved, in bits: 0 if all go the same way, 2 at most";
         declare.scalar("entropy", doc, |_, state| {
-            let went = &state.arena.did[1..5];
+            let went = &state.did()[1..5];
             let all = f64::from(went.iter().sum::<u32>());
             let bits = |n: &u32| f64::from(*n) / all * libm::log2(all / f64::from(*n));
-            went.iter().filter(|n| **n > 0).map(bits).sum()
+            went.iter().filter(|n| **n > 0).map(bits).fold(0.0, |sum, bits| sum + bits)
         });
         let doc = "share of the cells, walls and things aside, on which an agent has been";
         declare.scalar("explored", doc, |_, state| {
-            let Arena { cells, visited, .. } = &state.arena;
-            let free = || cells.iter().zip(visited).filter(|(cell, _)| **cell == FREE);
+            let cells = || state.arenas.iter().flat_map(|arena| arena.cells.iter().zip(&arena.visited));
+            let free = || cells().filter(|(cell, _)| **cell == FREE);
             free().filter(|(_, visited)| **visited).count() as f64 / (free().count() as f64).max(1.0)
         });
     }
 
+    /// Returns the grid of an agent, and its number there.
+    fn arena<'a>(&self, state: &'a State, who: u32) -> (&'a Arena, usize) {
+        (&state.arenas[(who / self.params.size) as usize], (who % self.params.size) as usize)
+    }
+
     /// Returns column and row of an agent that has not left.
     fn place(&self, state: &State, who: u32) -> Option<(f64, f64)> {
-        let at = state.arena.at[who as usize];
+        let (arena, place) = self.arena(state, who);
+        let at = arena.at[place];
         (at != GONE).then(|| (f64::from(at % self.ground.width), f64::from(at / self.ground.width)))
     }
 
@@ -214,20 +243,18 @@ impl World for Swarm {
     type State = State;
 
     fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
-        let Params { task, width, height, view, rounds, .. } = params;
+        let Params { task, size, width, height, view, rounds, .. } = params;
+        Invalid::within(1..=100, "size", size)?;
         Invalid::within(9..=1000, "width", width)?;
         Invalid::within(9..=1000, "height", height)?;
         Invalid::unless(view % 2 == 1 && view <= 99, "view", format!("must be odd and at most 99, is {view}"))?;
         Invalid::within(1..=1_000_000, "rounds", rounds)?;
         // Half of the cells at most, so that everybody has room.
         let most = (width - 2) * (height - 2) / 2;
-        let message = format!("{} agents are too many for {width} x {height} cells; at most {most}", setup.agents);
-        Invalid::unless((1..=most).contains(&setup.agents), "width", message)?;
+        let message = format!("{size} agents are too many for {width} x {height} cells; at most {most}");
+        Invalid::unless(size <= most, "size", message)?;
         let late = "moves are of the same round; leave out `answers: {lag: ...}`";
         Invalid::unless(setup.lag == 0, "kind", late)?;
-        if task == Task::Flock {
-            Invalid::unless(setup.agents <= 100, "task", "flock takes at most 100 agents: its distance takes long")?;
-        }
         let goal = match task {
             Task::Pursuit => Goal::Pursuit,
             Task::Synchronize => Goal::Synchronize,
@@ -240,15 +267,17 @@ impl World for Swarm {
     }
 
     fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> State {
-        let n = setup.agents as usize;
-        let arena = self.ground.set_up(setup.agents, draws);
+        let (n, size) = (setup.agents as usize, self.params.size);
+        let sizes = (0..setup.agents).step_by(size as usize).map(|first| size.min(setup.agents - first));
+        let arenas = sizes.map(|agents| self.ground.set_up(agents, draws)).collect();
         let said = vec![Said::default(); n];
-        State { arena, key: draws.u64(), round: 0, moves: vec![0; n], last: said.clone(), said }
+        State { arenas, key: draws.u64(), round: 0, moves: vec![0; n], last: said.clone(), said }
     }
 
     fn observe(&self, state: &State, person: Person<'_>, observation: &mut ObservationRow<'_>) {
-        let (arena, who) = (&state.arena, person.id as usize);
+        let (arena, who) = self.arena(state, person.id);
         let at = arena.at[who];
+        let first = person.id as usize - who;
         let Some((x, y)) = self.place(state, person.id) else { return };
         observation.number(self.seen.active, 1.0);
         observation.number(self.seen.x, x);
@@ -263,7 +292,12 @@ impl World for Swarm {
         };
         self.look(arena, around, observation);
         let near = || {
-            arena.at.iter().zip(&state.last).enumerate().filter(|(i, (other, _))| *i != who && self.sees(at, **other))
+            arena
+                .at
+                .iter()
+                .zip(&state.last[first..])
+                .enumerate()
+                .filter(|(i, (other, _))| *i != who && self.sees(at, **other))
         };
         observation.table(self.seen.heard, |rows| rows.extend(near().filter_map(|(_, (_, said))| said.number)));
         let words = near().map(|(_, (_, said))| said.words.as_str()).filter(|words| !words.is_empty());
@@ -288,11 +322,16 @@ impl World for Swarm {
     }
 
     fn end_round(&self, state: &mut State, draws: &mut Draws) -> Option<String> {
-        self.ground.play(&mut state.arena, &state.moves, state.round, draws);
+        for (arena, moves) in state.arenas.iter_mut().zip(state.moves.chunks(self.params.size as usize)) {
+            match arena.done {
+                true => arena.did = [0; 6],
+                false => self.ground.play(arena, moves, state.round, draws),
+            }
+        }
         state.moves.fill(0);
         state.last = std::mem::replace(&mut state.said, vec![Said::default(); state.last.len()]);
         state.round += 1;
-        if state.arena.done {
+        if state.arenas.iter().all(|arena| arena.done) {
             return Some("the task is done".into());
         }
         (state.round >= self.params.rounds).then(|| "the rounds are over".into())

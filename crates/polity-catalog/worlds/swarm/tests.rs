@@ -194,6 +194,28 @@ fn neither_views_of_elsewhere_nor_blank_messages_help() {
     assert_eq!(mean("synchronize", json!({"view": 1}), own), 0.0);
 }
 
+/// Two swarms play as two, and their score is the mean.
+#[test]
+fn swarms_do_not_meet() {
+    let mut two = scenario("synchronize", 1, json!({"size": 5}));
+    let rounds = watch(&two);
+    let points = |lights: &dyn Fn(&Scene) -> Vec<f64>| {
+        let all = rounds.iter().map(lights).filter(|lit| lit.iter().all(|light| *light == lit[0]));
+        let mut same: Vec<f64> = all.map(|lit| lit[0]).collect();
+        same.dedup();
+        same.len() as f64
+    };
+    let mean = (points(&|scene| scene.1[..5].to_vec()) + points(&|scene| scene.1[5..].to_vec())) / 2.0;
+    assert_eq!(rounds.last().unwrap().2, mean);
+    // Four and one of five cannot push a box out.
+    two["world"] = json!({"kind": "swarm", "task": "transport", "size": 4, "view": 9});
+    assert_eq!(watch(&two).last().unwrap().2, 0.0);
+    // Some agents of different swarms stand in cells of the same number.
+    two["world"] = json!({"kind": "swarm", "task": "synchronize", "size": 2});
+    let meet = |scene: &Scene| (0..10).any(|i| (0..i).any(|j| scene.0[i] == scene.0[j]));
+    assert!(watch(&two).iter().any(meet));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     for (world, word) in [
@@ -205,12 +227,8 @@ fn what_does_not_fit_is_refused() {
         let error = refused(&scenario("forage", 1, world));
         assert!(error.contains(word), "{error}");
     }
-    let mut crowd = scenario("flock", 1, json!({}));
-    crowd["agents"] = 60.into();
-    assert!(refused(&crowd).contains("at most 50"), "{}", refused(&crowd));
-    crowd["agents"] = 101.into();
-    crowd["world"]["width"] = 40.into();
-    assert!(refused(&crowd).contains("at most 100 agents"));
+    assert!(refused(&scenario("flock", 1, json!({"size": 51}))).contains("at most 50"));
+    assert!(refused(&scenario("flock", 1, json!({"size": 101, "width": 40}))).contains("size"));
     let mut late = scenario("flock", 1, json!({}));
     late["answers"] = json!({"lag": 1});
     assert!(refused(&late).contains("lag"));
