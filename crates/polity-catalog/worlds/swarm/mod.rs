@@ -45,9 +45,9 @@ pub struct Params {
     task: Task,
     /// Agents of a swarm; 1 to 100. More agents are several swarms, each on a grid of its own; the last may be smaller.
     size: u32,
-    /// Cells per row, walls included; 9 to 1,000.
+    /// Cells per row, walls included; 9 to 100.
     width: u32,
-    /// Rows, walls included; 9 to 1,000.
+    /// Rows, walls included; 9 to 100.
     height: u32,
     /// Cells per row, and rows, of what an agent sees around itself: an odd number. Messages reach as far.
     view: u32,
@@ -245,8 +245,8 @@ impl World for Swarm {
     fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { task, size, width, height, view, rounds, .. } = params;
         Invalid::within(1..=100, "size", size)?;
-        Invalid::within(9..=1000, "width", width)?;
-        Invalid::within(9..=1000, "height", height)?;
+        Invalid::within(9..=100, "width", width)?;
+        Invalid::within(9..=100, "height", height)?;
         Invalid::unless(view % 2 == 1 && view <= 99, "view", format!("must be odd and at most 99, is {view}"))?;
         Invalid::within(1..=1_000_000, "rounds", rounds)?;
         // Half of the cells at most, so that everybody has room.
