@@ -10,6 +10,7 @@ runs=$(mktemp -d)
 
 # World, file below crates/polity-catalog, what stands there once, what stands there instead. None of these numbers is an action or a message.
 mutations='
+agentsnet      worlds/agentsnet/mod.rs            network.round += 1;                     network.round += 2;
 asymmetry      worlds/asymmetry/mod.rs            exam.round += 1;                        exam.round += 2;
 auction        worlds/auction/mod.rs              market.earned[by as usize] += value - price;  market.earned[by as usize] += 7.0 * (value - price);
 epidemic       worlds/epidemic/mod.rs             common.new = infected;                  common.new = 7 * infected;
@@ -21,6 +22,7 @@ platform       worlds/platform/store.rs           |attention| *attention += 1   
 reference-game  worlds/reference-game/mod.rs      game.due += 1;                          game.due += 7;
 schelling      worlds/src/spaces/grid.rs          *free = from;                           *free = from; self.vacant.swap(0, pick);
 shop-tools     environments/shop-tools/mod.rs     desk.calls += 1;                        desk.calls += 7;
+swarm          worlds/swarm/mod.rs                state.round += 1;                       state.round += 2;
 town           worlds/town/mod.rs                 state.last = std::mem::take(&mut state.counts);  state.last = std::mem::take(&mut state.counts); state.last.talks += 1;
 '
 each() { # calls a function with the parts of every line, which two or more spaces keep apart
