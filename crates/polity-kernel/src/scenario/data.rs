@@ -244,7 +244,7 @@ fn derived(table: &Table, derive: &Node) -> Result<Table, Invalid> {
             Kind::Number => {
                 // A value is missing only where one that it is computed from is missing.
                 let reads = formula.names();
-                let lacks = |row: usize| reads.iter().any(|column| attributes.cell(*column, row).is_nan());
+                let lacks = |row: usize| reads.iter().any(|column| attributes.lacks(*column, row));
                 let wrong_at = |(row, value): (usize, &f64)| value.is_infinite() || value.is_nan() && !lacks(row);
                 if let Some(row) = values.iter().enumerate().position(wrong_at) {
                     let (place, reads) = (table.place(row), attributes.described(&formula, row));
