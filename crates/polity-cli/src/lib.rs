@@ -435,9 +435,9 @@ fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop).of(run);
+        let mut watch = progress::Bar::new(stop);
         let engine = &Engine { budget: spending.budget(), ..engine.clone() };
-        continues_with(run);
+        continues_with("run", run);
         let _doors = answer::open(run, listening, &watch)?;
         let summary = engine.resume(run, &mut watch).map_err(|e| lost(failure(&e, None), &e, run))?;
         watch.finish();
@@ -448,7 +448,8 @@ fn resume(
 /// Recomputes a run and compares digests.
 fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Failure> {
     with_engine(common, &Answering::default(), registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop).of(run);
+        let mut watch = progress::Bar::new(stop);
+        output::works_on("run", run);
         let summary = engine.replay(run, &mut watch)?;
         watch.finish();
         story::replayed(&summary);
@@ -510,8 +511,8 @@ fn fork(
             Some(out) => out.clone(),
             None => fork_folder(engine.disk.as_ref(), &wanted.run, wanted.at)?,
         };
-        let mut watch = progress::Bar::new(stop).of(&out);
-        continues_with(&out);
+        let mut watch = progress::Bar::new(stop);
+        continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
         let forked = engine.fork(&wanted.run, wanted.at, wanted.edits.clone(), wanted.whole.clone(), &out, &mut watch);
         let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
@@ -544,8 +545,8 @@ fn run(
             Some(out) => out,
             None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared.tree))?,
         };
-        let mut watch = progress::Bar::new(stop).of(&out);
-        continues_with(&out);
+        let mut watch = progress::Bar::new(stop);
+        continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);
