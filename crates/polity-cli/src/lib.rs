@@ -397,7 +397,7 @@ fn longer(run: &Path, rounds: u32) -> Failure {
     if let Some((what, verb)) = group {
         let message = format!(
             "{at} is a {what}, which keeps the number of rounds that it was planned with; `polity {verb} --rounds {rounds}` \
-             makes one of {rounds} rounds"
+             starts one with {rounds} rounds"
         );
         return Failure::new(Exit::Input, message);
     }
@@ -408,16 +408,18 @@ fn longer(run: &Path, rounds: u32) -> Failure {
             let planned = recorded.manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
             let ended_early = recorded.ended.as_ref().and_then(|outcome| outcome.reason.clone());
             if recorded.manifest.scenario.get("method").is_some_and(|method| !method.is_null()) {
-                format!("{at} is an evaluation; its rounds are those of each item, so it cannot go on for longer")
+                format!(
+                    "{at} is an evaluation; its rounds are those of each item, so it cannot be continued beyond them"
+                )
             } else if let Some(reason) = ended_early {
                 format!("{at} ended in round {complete} of {planned}, and more rounds change nothing: {reason}")
             } else if rounds <= complete {
                 format!("{at} has {complete} complete rounds already; name a number of rounds above {complete}")
             } else {
                 format!(
-                    "a run keeps the number of rounds that it was planned with, here {planned}. This goes on to round \
-                     {rounds} in a new folder, from what is recorded, and gives the same as a run planned with {rounds} \
-                     rounds:\n\n    polity fork {at} --at {complete} --rounds {rounds}"
+                    "a run keeps the number of rounds that it was planned with, here {planned}. This command continues \
+                     it up to round {rounds} in a new folder, and gives the same as a run planned with \
+                     {rounds} rounds:\n\n    polity fork {at} --at {complete} --rounds {rounds}"
                 )
             }
         }
