@@ -428,7 +428,7 @@ impl fmt::Display for Cell<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn words(cells: &[&str]) -> Column {
@@ -437,7 +437,7 @@ mod tests {
         builder.finish()
     }
 
-    fn people() -> Arc<Table> {
+    pub fn people() -> Arc<Table> {
         let age = Column::Number(vec![30.0, 41.5, 22.0]);
         Arc::new(Table::new(vec![("age".into(), age), ("party".into(), words(&["green", "red", "green"]))]).unwrap())
     }
