@@ -1,5 +1,6 @@
 //! Tables: named columns of numbers and words, as read from a data set.
 
+use crate::EXACT;
 use crate::tree::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,7 +47,6 @@ impl Column {
     /// Returns whether all values are whole numbers, apart from missing ones.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
             Column::Number(values) => values.iter().all(|v| v.is_nan() || v.fract() == 0.0 && v.abs() <= EXACT),
             Column::Text { .. } => false,

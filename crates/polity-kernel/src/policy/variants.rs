@@ -4,11 +4,11 @@
 //! each agent has its own.
 
 use super::{Policy, PolicySetup, SharedContext};
-use crate::AgentId;
 use crate::formula::{Formula, Kind};
 use crate::population::names::Attributes;
 use crate::rng::{Draws, Stream};
 use crate::tree::{Invalid, Node, TreeError, Value, child};
+use crate::{AgentId, EXACT};
 use std::collections::BTreeMap;
 
 /// The keys of a parameter that differs by agent.
@@ -98,7 +98,6 @@ impl Varying {
 
     /// Returns the parameter's value as it would stand in the scenario.
     fn written(&self, value: f64) -> Value {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         match self.formula.kind() {
             Kind::Number if value.fract() == 0.0 && value.abs() < EXACT => Value::Int(value as i64),
             Kind::Number => Value::Float(value),
