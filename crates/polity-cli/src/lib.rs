@@ -590,10 +590,7 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     }
     if common.json {
         let mut object = serde_json::to_value(summary).unwrap_or_default();
-        // A price that is not known is not 0.
-        if summary.totals.cost_usd == 0.0 && !run.manifest.is_priced() {
-            object["cost_usd"] = serde_json::Value::Null;
-        }
+        object["cost_usd"] = summary.totals.known_usd(run.manifest.is_priced()).into();
         print_line(&output::json(&object));
     }
     Ok(match summary.status {

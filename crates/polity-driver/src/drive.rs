@@ -754,7 +754,7 @@ impl Drive<'_> {
 
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
         progress.answers = totals.answers;
-        progress.cost_usd = (totals.cost_usd > 0.0 || totals.answers == 0).then_some(totals.cost_usd);
+        progress.cost_usd = totals.known_usd(totals.answers == 0);
         // A replay does nothing else, so its recomputed rounds count.
         let is_recorded = |round: u32| self.past.rounds.contains_key(&round);
         progress.recomputed =
