@@ -227,7 +227,7 @@ impl Table {
 
     /// The table, with the names of columns of its file that were not read, for messages.
     #[must_use]
-    pub fn without(self, unread: Vec<String>) -> Self {
+    pub fn with_unread(self, unread: Vec<String>) -> Self {
         Table { unread, ..self }
     }
 

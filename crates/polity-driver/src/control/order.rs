@@ -97,7 +97,9 @@ fn without_process(disk: &dyn Disk, run: &Path, what: &str) -> String {
     let at = run.display();
     // What cannot be read is not done; `polity resume` says what is wrong with it.
     match results::of_run(disk, run).is_ok_and(|run| run.ended.is_some()) {
-        true => format!("{at} {what}: the run is done. `polity fork {at} --at ROUND` starts a new run from one of its rounds"),
+        true => format!(
+            "{at} {what}: the run is done. `polity fork {at} --at ROUND` starts a new run from one of its rounds"
+        ),
         false => format!("{at} {what}: no process is working on it. `polity resume {at}` continues it"),
     }
 }

@@ -149,7 +149,7 @@ fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<Cleaned, Inv
     }
     let all = Table::new(columns).map_err(|error| invalid("columns", error.to_string()))?.with_lines_of(table);
     let unread = table.columns().map(|(name, _)| name).filter(|name| !read(name)).map(String::from);
-    let all = all.without(unread.collect());
+    let all = all.with_unread(unread.collect());
     if !keep.contains(&true) {
         let parts: Vec<String> = dropped.iter().map(|(name, count)| format!("{name} in {count}")).collect();
         let message = format!("every row has a missing value, so none is left ({})", parts.join(", "));
