@@ -8,6 +8,7 @@
 //! operand = number | constant | function "(" sum { "," sum } ")" | "(" sum ")"
 //! ```
 
+use crate::EXACT;
 use crate::tree::nearest;
 use std::fmt;
 
@@ -70,7 +71,6 @@ pub fn value(text: &str) -> Result<f64, Wrong> {
 /// Writes a value with at most 15 significant digits, which hides the rounding of binary fractions. Whole numbers are exact.
 #[must_use]
 pub fn shown(value: f64) -> String {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
         return (value as i64).to_string();
     }

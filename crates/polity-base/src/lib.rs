@@ -14,3 +14,6 @@ pub mod topology;
 pub mod tree;
 
 pub use tree::Invalid;
+
+/// Up to here every whole number is a floating-point number of its own.
+pub const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -183,18 +183,18 @@ pub fn eval(
     }
 }
 
-/// Opens what is asked for, and says what it works on.
+/// Opens what is asked for, and says what it works on. `key`: as of [`output::works_on`].
 fn opened<'a>(
     engine: &'a Engine<'a>,
     request: &'a ArenaRequest,
-    out: &Path,
+    (key, out): (&'static str, &Path),
     common: &Common,
     stop: Stop,
 ) -> Result<(Arena<'a>, Teller<'a>), Failure> {
     let arena = Arena::open(engine, request, out)?;
     arena.tasks().iter().for_each(|task| note(&task.words()));
     arena.left_out().iter().for_each(|why| note(&format!("left out: {why}")));
-    continues_with(out);
+    continues_with(key, out);
     Ok((arena, Teller { stop, reports: (!common.no_report).then_some(engine) }))
 }
 
@@ -206,7 +206,7 @@ fn eval_once(
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let (arena, mut teller) = opened(engine, request, out, common, stop)?;
+    let (arena, mut teller) = opened(engine, request, ("run", out), common, stop)?;
     let (score, unsolved) = match arena.eval(&mut teller) {
         Ok(found) => found,
         Err(halt) => return halted(halt, out, common),
@@ -287,7 +287,7 @@ fn compared(
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let (arena, mut teller) = opened(engine, request, out, common, stop)?;
+    let (arena, mut teller) = opened(engine, request, ("comparison", out), common, stop)?;
     let comparison = match arena.compare(&mut teller) {
         Ok(found) => found,
         Err(halt) => return halted(halt, out, common),

@@ -436,10 +436,11 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Find equilibria of a game: a file of Gambit's (.nfg, .efg), or a known game such as prisoners-dilemma, chicken, kuhn or leduc.
+    /// Find equilibria of a game: a file in Gambit's format (.nfg, .efg), or a known game such as prisoners-dilemma, chicken, kuhn or
+    /// leduc.
     Solve(Solving),
-    /// Let strategies of a repeated game for two play each other: a ranking, and all moves with --json. With --evolve a population of
-    /// them evolves by what they get.
+    /// Let strategies of a repeated game for two players play each other, and rank them; --json prints all moves. With --evolve, a
+    /// population of strategies evolves by their payoffs.
     Tournament(Playing),
     /// Show the progress of the runs in a folder: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what
     /// they wait for. It changes nothing, and works while they run.
@@ -691,11 +692,11 @@ pub struct Solving {
     /// A file in Gambit's format (.nfg for normal form, .efg for extensive form), or the name of a known game.
     #[arg(value_name = "GAME")]
     pub game: String,
-    /// What is wanted: nash, correlated, coarse-correlated, quantal, stackelberg or risk-averse of a game in normal form (default: nash);
-    /// subgame-perfect or cfr of one in extensive form (default: subgame-perfect, or cfr where players do not see all moves).
+    /// Solution concept: nash, correlated, coarse-correlated, quantal, stackelberg or risk-averse for a game in normal form (default: nash);
+    /// subgame-perfect or cfr for one in extensive form (default: subgame-perfect, or cfr where players do not see all moves).
     #[arg(long, value_enum)]
     pub concept: Option<Concept>,
-    /// Precision of quantal responses, per unit of payoff: 0 is chance (default: 1).
+    /// Precision of quantal responses, per unit of payoff: at 0 all strategies are equally likely (default: 1).
     #[arg(long, value_parser = decimal, allow_negative_numbers = true)]
     pub lambda: Option<f64>,
     /// Player who commits in a Stackelberg equilibrium, from 1 (default: 1).
@@ -718,23 +719,23 @@ pub struct Solving {
     pub json: bool,
 }
 
-/// What is meant by a solution of a game.
+/// A solution concept of games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Concept {
-    /// No player gains by another strategy.
+    /// No player gains by deviating alone.
     Nash,
-    /// No player gains by not following what a mediator tells it; the best for all together.
+    /// A mediator recommends a strategy to each player, and none gains by deviating; the one with the greatest sum of payoffs.
     Correlated,
-    /// No player gains by ignoring the mediator; the best for all together.
+    /// No player gains by ignoring the mediator; the one with the greatest sum of payoffs.
     CoarseCorrelated,
     /// Better strategies are played more often (logit).
     Quantal,
-    /// One player commits, the other sees it and replies.
+    /// One player commits to a strategy, and the other replies to it.
     Stackelberg,
     /// Players weigh their mean payoff against its variance.
     RiskAverse,
-    /// An equilibrium in every part of a tree with perfect information.
+    /// An equilibrium in every subgame of a tree with perfect information.
     SubgamePerfect,
     /// Counterfactual regret minimisation (CFR+) on a tree.
     Cfr,
@@ -762,13 +763,13 @@ pub struct Playing {
     /// Probability that a move is flipped.
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.0, value_parser = decimal, allow_negative_numbers = true)]
     pub noise: f64,
-    /// Seed of strategies that draw, of noise and of evolution.
+    /// Seed of random strategies, of noise and of evolution.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
-    /// No strategy plays its twin.
+    /// Leave out matches of a strategy against itself.
     #[arg(long, conflicts_with = "evolve")]
     pub no_self_play: bool,
-    /// Let a population evolve that begins with equal shares: replicator, moran or spatial.
+    /// Let a population of the strategies evolve from equal shares: replicator, moran or spatial.
     #[arg(long, value_enum, value_name = "DYNAMICS")]
     pub evolve: Option<Evolving>,
     /// Print one JSON object as the last line on standard output.

@@ -1,7 +1,7 @@
 //! `polity ask`: one question or task for a team, whose answer is printed.
 
 use super::args::{Answering, Asking, Common, Edits, Keys, Listening};
-use super::engine::with_engine;
+use super::engine::{continues_with, with_engine};
 use super::failure::{Exit, Failure, Source, failure};
 use super::flags::{all_edits, check_model, edits as read_edits, no_model};
 use super::output::{self, note, print_line};
@@ -51,6 +51,7 @@ pub(crate) fn ask(
             None => new_folder(engine.disk.as_ref(), &format!("ask-{name}"), seed_of(&prepared.tree))?,
         };
         let mut watch = progress::Bar::new(stop);
+        continues_with("run", &out);
         let _doors = answer::open(&out, Listening::default(), &watch)?;
         let engine = &Engine { budget: budget.clone(), ..engine.clone() };
         let ran = engine.run(&prepared, &out, &mut watch);

@@ -39,8 +39,8 @@ fn tell(run: &Path) -> Result<Exit, Failure> {
     }
     if totals.answers > 0 {
         words.push_str(&format!(", {} answers", totals.answers));
-        if totals.cost_usd > 0.0 {
-            words.push_str(&format!(", {:.4} USD", totals.cost_usd));
+        if let Some(usd) = totals.known_usd(false) {
+            words.push_str(&format!(", {usd:.4} USD"));
         }
     }
     match (waiting, paused) {

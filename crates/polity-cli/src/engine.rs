@@ -11,21 +11,23 @@ use polity_kernel::registry::Registry;
 use polity_models::models::Providers;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The folder that `polity resume` continues, once this process works on one.
-static RESUMABLE: Mutex<Option<String>> = Mutex::new(None);
+/// Whether `polity resume` continues what this process does.
+static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
-/// Names the folder that this process works on, for the message of an interrupt.
-pub(crate) fn continues_with(folder: &Path) {
-    *RESUMABLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.display().to_string());
+/// Sets the folder that this process works on and that `polity resume` continues. `key`: as of [`output::works_on`].
+pub(crate) fn continues_with(key: &'static str, folder: &Path) {
+    output::works_on(key, folder);
+    RESUMABLE.store(true, Ordering::Relaxed);
 }
 
 /// The message of an interrupt that stops the process at once.
 fn stopped_at_once() -> String {
-    match RESUMABLE.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-        Some(folder) => format!("stopped; `polity resume {folder}` continues from the last save"),
+    match output::folder().filter(|_| RESUMABLE.load(Ordering::Relaxed)) {
+        Some((_, folder)) => format!("stopped; `polity resume {folder}` continues from the last save"),
         None => "stopped".to_owned(),
     }
 }

@@ -397,7 +397,7 @@ fn longer(run: &Path, rounds: u32) -> Failure {
     if let Some((what, verb)) = group {
         let message = format!(
             "{at} is a {what}, which keeps the number of rounds that it was planned with; `polity {verb} --rounds {rounds}` \
-             makes one of {rounds} rounds"
+             starts one with {rounds} rounds"
         );
         return Failure::new(Exit::Input, message);
     }
@@ -408,16 +408,18 @@ fn longer(run: &Path, rounds: u32) -> Failure {
             let planned = recorded.manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
             let ended_early = recorded.ended.as_ref().and_then(|outcome| outcome.reason.clone());
             if recorded.manifest.scenario.get("method").is_some_and(|method| !method.is_null()) {
-                format!("{at} is an evaluation; its rounds are those of each item, so it cannot go on for longer")
+                format!(
+                    "{at} is an evaluation; its rounds are those of each item, so it cannot be continued beyond them"
+                )
             } else if let Some(reason) = ended_early {
                 format!("{at} ended in round {complete} of {planned}, and more rounds change nothing: {reason}")
             } else if rounds <= complete {
                 format!("{at} has {complete} complete rounds already; name a number of rounds above {complete}")
             } else {
                 format!(
-                    "a run keeps the number of rounds that it was planned with, here {planned}. This goes on to round \
-                     {rounds} in a new folder, from what is recorded, and gives the same as a run planned with {rounds} \
-                     rounds:\n\n    polity fork {at} --at {complete} --rounds {rounds}"
+                    "a run keeps the number of rounds that it was planned with, here {planned}. This command continues \
+                     it up to round {rounds} in a new folder, and gives the same as a run planned with \
+                     {rounds} rounds:\n\n    polity fork {at} --at {complete} --rounds {rounds}"
                 )
             }
         }
@@ -435,9 +437,9 @@ fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop).of(run);
+        let mut watch = progress::Bar::new(stop);
         let engine = &Engine { budget: spending.budget(), ..engine.clone() };
-        continues_with(run);
+        continues_with("run", run);
         let _doors = answer::open(run, listening, &watch)?;
         let summary = engine.resume(run, &mut watch).map_err(|e| lost(failure(&e, None), &e, run))?;
         watch.finish();
@@ -448,7 +450,8 @@ fn resume(
 /// Recomputes a run and compares digests.
 fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Failure> {
     with_engine(common, &Answering::default(), registry, |engine, stop| {
-        let mut watch = progress::Bar::new(stop).of(run);
+        let mut watch = progress::Bar::new(stop);
+        output::works_on("run", run);
         let summary = engine.replay(run, &mut watch)?;
         watch.finish();
         story::replayed(&summary);
@@ -510,8 +513,8 @@ fn fork(
             Some(out) => out.clone(),
             None => fork_folder(engine.disk.as_ref(), &wanted.run, wanted.at)?,
         };
-        let mut watch = progress::Bar::new(stop).of(&out);
-        continues_with(&out);
+        let mut watch = progress::Bar::new(stop);
+        continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
         let forked = engine.fork(&wanted.run, wanted.at, wanted.edits.clone(), wanted.whole.clone(), &out, &mut watch);
         let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
@@ -544,8 +547,8 @@ fn run(
             Some(out) => out,
             None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared.tree))?,
         };
-        let mut watch = progress::Bar::new(stop).of(&out);
-        continues_with(&out);
+        let mut watch = progress::Bar::new(stop);
+        continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);
@@ -587,10 +590,7 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     }
     if common.json {
         let mut object = serde_json::to_value(summary).unwrap_or_default();
-        // A price that is not known is not 0.
-        if summary.totals.cost_usd == 0.0 && !run.manifest.is_priced() {
-            object["cost_usd"] = serde_json::Value::Null;
-        }
+        object["cost_usd"] = summary.totals.known_usd(run.manifest.is_priced()).into();
         print_line(&output::json(&object));
     }
     Ok(match summary.status {

@@ -1,13 +1,11 @@
 //! Numbers on the command line, with errors that say what to write.
 
+use polity_kernel::EXACT;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 /// The most threads, shards or jobs. More than the number of cores are no faster, and each shard holds its own world.
 const MOST_THREADS: usize = 1024;
-
-/// The largest number up to which a float holds every whole number.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Parses a whole number, `10000` or `1e4`.
 pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {

@@ -57,12 +57,17 @@ pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// The folder that this process works on, under the key that names it in every JSON line: `run` or `sweep`.
+/// The folder that this process works on, and the key that names it in JSON lines: `run`, `sweep` or `comparison`.
 static FOLDER: Mutex<Option<(&'static str, String)>> = Mutex::new(None);
 
-/// Names the folder that this process works on in every JSON line from here on. `key`: `run` or `sweep`.
-pub fn concerns(key: &'static str, folder: &Path) {
+/// Sets the folder that this process works on, which every JSON line names from here on. `key`: `run`, `sweep` or `comparison`.
+pub fn works_on(key: &'static str, folder: &Path) {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, folder.display().to_string()));
+}
+
+/// Returns the folder that this process works on, and its key.
+pub fn folder() -> Option<(&'static str, String)> {
+    FOLDER.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Writes to standard error: `shown`, which must be printable, or a JSON object with the text and `more`.
@@ -75,8 +80,8 @@ fn say(level: &str, text: &str, shown: &str, more: Map<String, Value>) {
             object.insert("level".into(), level.into());
             object.insert("message".into(), text.trim_end().into());
             object.extend(more);
-            if let Some((key, folder)) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                object.entry(*key).or_insert_with(|| folder.as_str().into());
+            if let Some((key, folder)) = folder() {
+                object.entry(key).or_insert_with(|| folder.into());
             }
             written_out(&Value::Object(object).to_string()).into_owned()
         }

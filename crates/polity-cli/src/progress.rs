@@ -5,7 +5,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::drive::{PAUSED, Pace, Progress, Stop, Watch};
 use polity_store::printable::{counted, on_one_line};
 use serde::Serialize;
-use std::path::Path;
 use std::time::Instant;
 
 /// A bar on standard error. Where that is not a terminal, a line now and then instead.
@@ -45,12 +44,6 @@ impl Bar {
             bar.set_style(style);
         }
         Bar { bar, begun: false, told: None, pace: Pace::default(), waited: None, _stop: stop }
-    }
-
-    /// Names the run's folder in lines that programs read, from here on.
-    pub fn of(self, run: &Path) -> Self {
-        output::concerns("run", run);
-        self
     }
 
     /// Returns the bar itself, for code that needs the terminal for a while.

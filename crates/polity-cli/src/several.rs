@@ -21,9 +21,7 @@ impl Member {
     fn method(&self) -> Option<&str> {
         self.about.iter().find(|(column, _)| *column == "method").and_then(|(_, method)| method.as_str())
     }
-}
 
-impl Member {
     /// Returns what tells it apart, in words.
     pub fn words(&self) -> String {
         let word = |(name, value): &(&str, Value)| match value {

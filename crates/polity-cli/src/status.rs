@@ -72,7 +72,7 @@ struct Compared {
     state: &'static str,
     done: usize,
     runs: usize,
-    /// How it goes on, or what is damaged.
+    /// How to continue it, or what is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
@@ -255,17 +255,17 @@ fn group(sweep: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Group {
     }
 }
 
-/// The comparison in a folder. A stopped run of it goes on with it, so the run's row then says so.
+/// The comparison in a folder. A stopped run of it is continued together with it, so the run's row then names that command.
 fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Compared {
     let folder = comparison.display().to_string();
-    let own = match members(disk, comparison).and_then(|own| Ok((own, planned_runs(disk, comparison)?))) {
-        Ok(own) => own,
+    let (own, planned) = match members(disk, comparison).and_then(|own| Ok((own, planned_runs(disk, comparison)?))) {
+        Ok(read) => read,
         Err(error) => {
             let why = Some(error.to_string());
             return Compared { comparison: folder, state: "damaged", done: 0, runs: 0, why };
         }
     };
-    let (own, planned) = (own.0.iter().map(|run| comparison.join(&run.run)).collect::<BTreeSet<PathBuf>>(), own.1);
+    let own: BTreeSet<PathBuf> = own.iter().map(|run| comparison.join(&run.run)).collect();
     let resume = format!("polity resume {folder}");
     let (mut done, mut states) = (0, BTreeSet::new());
     for (row, _) in runs {
@@ -293,7 +293,7 @@ fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Com
 }
 
 /// The table on the terminal. Of the runs of a sweep, only those that are not done; of a comparison, only those that are under way or
-/// damaged, since the others go on with it.
+/// damaged, since the others are continued together with it.
 fn show(runs: &[(Row, bool)], sweeps: &[Group], comparisons: &[Compared]) {
     let mut table = output::table(["run", "state", "done", "acts/s", "left", "spent", ""].map(str::to_owned).to_vec());
     let mut rows = 0;

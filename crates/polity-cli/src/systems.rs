@@ -3,7 +3,7 @@
 use super::args::{Answering, Systems};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure};
-use super::output::{json, note, print_line};
+use super::output::{self, json, note, print_line};
 use super::sweep::RunsBar;
 use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::entry::{
@@ -346,7 +346,8 @@ fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
 }
 
 fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {
-    let mut bar = RunsBar::new(asked.out);
+    let mut bar = RunsBar::new();
+    output::works_on("sweep", asked.out);
     let checked = asked.check(engine, &mut bar);
     bar.clear();
     let checked = checked?;

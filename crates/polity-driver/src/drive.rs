@@ -81,9 +81,9 @@ pub struct Progress {
     /// Why nothing moves, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// Whether the last round was recorded before and only computed again, as in the first rounds of a resumed run.
+    /// Whether the last round was only recomputed from the journal, as the first rounds of a resumed run are.
     #[serde(skip)]
-    pub again: bool,
+    pub recomputed: bool,
 }
 
 fn is_of_society(items: &(usize, usize)) -> bool {
@@ -754,10 +754,11 @@ impl Drive<'_> {
 
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
         progress.answers = totals.answers;
-        progress.cost_usd = (totals.cost_usd > 0.0 || totals.answers == 0).then_some(totals.cost_usd);
-        // Computing a record again is all that a replay does.
+        progress.cost_usd = totals.known_usd(totals.answers == 0);
+        // A replay does nothing else, so its recomputed rounds count.
         let is_recorded = |round: u32| self.past.rounds.contains_key(&round);
-        progress.again = !self.strict && waiting.is_none() && progress.rounds.checked_sub(1).is_some_and(is_recorded);
+        progress.recomputed =
+            !self.strict && waiting.is_none() && progress.rounds.checked_sub(1).is_some_and(is_recorded);
         progress.waiting = waiting;
         self.told = Instant::now();
         if let Some(evaluation) = self.machine.evaluation() {

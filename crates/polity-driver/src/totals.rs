@@ -79,6 +79,12 @@ fn dollars(sum: f64) -> f64 {
 }
 
 impl Totals {
+    /// Returns the US dollars spent; `None` if none are known to be, and not all prices are known. `priced`: whether they are.
+    #[must_use]
+    pub fn known_usd(&self, priced: bool) -> Option<f64> {
+        (priced || self.cost_usd > 0.0).then_some(self.cost_usd)
+    }
+
     /// Adds the totals of another run.
     pub fn add(&mut self, other: &Totals) {
         self.answers += other.answers;

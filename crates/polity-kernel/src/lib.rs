@@ -31,7 +31,7 @@ pub mod transport;
 pub mod world;
 
 pub use polity_base::{
-    Invalid, digest, distance, expression, formula, outline, points, population, rng, topology, tree,
+    EXACT, Invalid, digest, distance, expression, formula, outline, points, population, rng, topology, tree,
 };
 
 use ask::{EffectId, Request};

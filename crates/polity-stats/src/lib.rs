@@ -131,6 +131,18 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(base + values.iter().map(|x| x - base).sum::<f64>() / values.len() as f64)
 }
 
+/// Returns the same as [`mean`], whatever the order of the values: groups with the same values have exactly the same mean, so that no
+/// rounding looks like a difference.
+/// ```
+/// let means = [[0.1, 0.7, 0.3], [0.7, 0.3, 0.1]].map(|values| polity_stats::mean_in_any_order(values.to_vec()));
+/// assert_eq!(means[0], means[1]);
+/// ```
+#[must_use]
+pub fn mean_in_any_order(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    mean(&values)
+}
+
 /// Returns the mean of few values, with Student's interval: for the runs of an arm, one per seed. Equal values have an interval of
 /// width 0.
 /// ```
@@ -162,10 +174,7 @@ pub fn welch_tested(plus: &[&[f64]], minus: &[&[f64]]) -> (Estimate, Option<f64>
         return (Estimate::NONE, None);
     };
     let level = |samples: &[&[f64]]| {
-        let mut means: Vec<f64> = samples.iter().filter_map(|sample| mean(sample)).collect();
-        // Equal means in another order have exactly the same mean.
-        means.sort_unstable_by(f64::total_cmp);
-        mean(&means).unwrap_or(0.0)
+        mean_in_any_order(samples.iter().filter_map(|sample| mean(sample)).collect()).unwrap_or(0.0)
     };
     let difference = level(plus) - level(minus);
     let whole = Estimate { mean: Some(difference), n, ..Estimate::NONE };

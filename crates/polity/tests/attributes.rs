@@ -122,7 +122,7 @@ fn what_depends_on_a_missing_value_is_missing_and_a_condition_must_be_known() {
         "file": "survey.csv", "missing": {"trust": "drop"}, "na_values": ["none"],
         "derive": {
             "generation": "'young' if age < 40 else 'old'", "retired": "age >= 65", "party2": "party",
-            "known": "'unknown' if missing(party) else party",
+            "known": "'unknown' if missing(party) else party", "green": "1 if party == 'green' else 0",
         },
     });
     let with = |condition: &str| {
@@ -149,6 +149,8 @@ fn what_depends_on_a_missing_value_is_missing_and_a_condition_must_be_known() {
     assert_eq!(party, party2);
     assert!(party.iter().zip(&known).all(|(party, known)| known == if party == "NA" { "unknown" } else { party }));
     assert!(party.iter().any(|party| party == "NA"));
+    let green = numbers(&found, "agents", "green");
+    assert!(party.iter().zip(&green).all(|(party, green)| green.is_none() == (party == "NA")));
     // Agents whose age is missing come first, with the young.
     let first = age.iter().take_while(|age| age.is_none_or(|age| age < 40.0)).count();
     assert!(age[first..].iter().all(|age| age.is_some_and(|age| age >= 40.0)));

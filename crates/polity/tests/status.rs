@@ -118,7 +118,7 @@ fn a_sweep_is_one_line() {
 }
 
 #[test]
-fn a_comparison_is_one_line_that_says_how_it_goes_on() {
+fn a_comparison_is_one_line_that_says_how_to_continue_it() {
     let home = home();
     let folder = home.path();
     let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/gsm8k-test-200.jsonl").display().to_string();

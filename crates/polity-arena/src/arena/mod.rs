@@ -28,7 +28,7 @@ pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
 pub(crate) use task::scenario_on;
-pub use task::{Task, scenario_fault, task_name};
+pub use task::{Task, scenario_fault};
 
 use entrant::folder_name;
 use polity_driver::comparison::RUNS;

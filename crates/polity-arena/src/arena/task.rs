@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 const PLAIN: [&str; 2] = ["answer", "difficulty"];
 
 /// Returns a task's name for people: the file's, without its extension.
-#[must_use]
-pub fn task_name(file: &Path) -> String {
+pub(super) fn task_name(file: &Path) -> String {
     file.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
@@ -62,7 +61,7 @@ impl Task {
         &self.path
     }
 
-    /// Its name for people ([`task_name`]).
+    /// Its name for people: the file's, without its extension.
     #[must_use]
     pub fn name(&self) -> String {
         task_name(&self.path)

@@ -336,18 +336,8 @@ fn drawn(table: &Table, n: u32, seed: u64) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::table::tests::people;
     use super::*;
-
-    fn words(cells: &[&str]) -> Column {
-        let mut builder = TextBuilder::default();
-        cells.iter().for_each(|cell| builder.push(cell));
-        builder.finish()
-    }
-
-    fn people() -> Arc<Table> {
-        let age = Column::Number(vec![30.0, 41.5, 22.0]);
-        Arc::new(Table::new(vec![("age".into(), age), ("party".into(), words(&["green", "red", "green"]))]).unwrap())
-    }
 
     #[test]
     fn the_table_itself() {

@@ -1,7 +1,7 @@
 //! The columns of a table as the quantities of formulas.
 
 use super::table::{is_missing, listed};
-use super::{Column, Table};
+use super::{Cell, Column, Table};
 use crate::formula::{Formula, Name, Names};
 use crate::rng::Draws;
 
@@ -21,7 +21,7 @@ impl Attributes<'_> {
         formula.value(&|column: u32| self.cell(column, row), draws)
     }
 
-    /// Returns the number of a row, or the position of its word, in the column at that position; NaN if it is missing.
+    /// Returns the number of a row, NaN if it is missing, or the position of its word, in the column at that position.
     #[inline]
     #[must_use]
     pub fn cell(&self, column: u32, row: usize) -> f64 {
@@ -30,6 +30,15 @@ impl Attributes<'_> {
             Some(Column::Text { codes, .. }) => f64::from(codes[row]),
             None => f64::NAN,
         }
+    }
+
+    /// Returns whether the value of a row is missing in the column at that position.
+    #[must_use]
+    pub fn lacks(&self, column: u32, row: usize) -> bool {
+        self.table.columns.get(column as usize).is_none_or(|column| match column.cell(row) {
+            Cell::Number(value) => value.is_nan(),
+            Cell::Text(word) => is_missing(word),
+        })
     }
 
     /// Describes the values that a formula reads in a row, for an error message: `age = 30, party = green`, or that it reads none.

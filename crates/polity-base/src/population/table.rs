@@ -1,5 +1,6 @@
 //! Tables: named columns of numbers and words, as read from a data set.
 
+use crate::EXACT;
 use crate::tree::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,7 +47,6 @@ impl Column {
     /// Returns whether all values are whole numbers, apart from missing ones.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
             Column::Number(values) => values.iter().all(|v| v.is_nan() || v.fract() == 0.0 && v.abs() <= EXACT),
             Column::Text { .. } => false,
@@ -227,7 +227,7 @@ impl Table {
 
     /// The table, with the names of columns of its file that were not read, for messages.
     #[must_use]
-    pub fn without(self, unread: Vec<String>) -> Self {
+    pub fn with_unread(self, unread: Vec<String>) -> Self {
         Table { unread, ..self }
     }
 
@@ -428,7 +428,7 @@ impl fmt::Display for Cell<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn words(cells: &[&str]) -> Column {
@@ -437,7 +437,7 @@ mod tests {
         builder.finish()
     }
 
-    fn people() -> Arc<Table> {
+    pub fn people() -> Arc<Table> {
         let age = Column::Number(vec![30.0, 41.5, 22.0]);
         Arc::new(Table::new(vec![("age".into(), age), ("party".into(), words(&["green", "red", "green"]))]).unwrap())
     }

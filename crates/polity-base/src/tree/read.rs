@@ -12,6 +12,7 @@ use super::carry::{CARRIED, pack};
 use super::nearest::{excerpt, known_list, meant};
 use super::path::join;
 use super::{Key, Node, Origin, Step, TreeError, Value};
+use crate::EXACT;
 
 impl Node {
     /// Reads this sub-tree as a `T`. `path` is this node's own path, used in errors. Every key must be one that `T`
@@ -138,8 +139,6 @@ const QUOTES: &str = "if text is meant, put it in quotes";
 impl Reader<'_> {
     /// The whole number written here, if it lies in a range.
     fn whole(&self, least: i128, most: i128) -> Result<i128, Fault> {
-        /// Up to here every whole number is a float of its own, so reading one back is exact.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         let number = match self.0.value {
             Value::Int(number) => i128::from(number),
             Value::Float(number) if number.fract() == 0.0 && number.abs() <= EXACT => number as i128,

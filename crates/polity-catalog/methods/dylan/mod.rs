@@ -91,7 +91,7 @@ impl Method for Dylan {
     }
 
     fn unused_role(&self) -> Option<(&'static str, &'static str)> {
-        (self.params.keep.is_none()).then_some(("ranker", "a ranker is asked if `keep` is set"))
+        self.params.keep.is_none().then_some(("ranker", "a ranker is asked if `keep` is set"))
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {

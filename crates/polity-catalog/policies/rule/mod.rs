@@ -112,7 +112,7 @@ pub struct Gather {
     filter: Option<Expression>,
 }
 
-/// How many numbers become one. Without a number, `count`, `share` and `sum` are 0, and `mean`, `min`, `max` and `one` are missing (`missing(NAME)`).
+/// How the numbers heard become one. Without a number, `count`, `share` and `sum` are 0, and `mean`, `min`, `max` and `one` are missing (`missing(NAME)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {

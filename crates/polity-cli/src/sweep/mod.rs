@@ -49,13 +49,10 @@ pub(super) struct RunsBar {
     told: Instant,
     /// Runs already done at this process's first report.
     before: Option<usize>,
-    /// The sweep's folder.
-    folder: String,
 }
 
 impl RunsBar {
-    /// `folder`: that of the runs, for lines that programs read.
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(super) fn new() -> Self {
         let bar = ProgressBar::new(0);
         if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -64,7 +61,7 @@ impl RunsBar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos} of {len} runs  {elapsed}, {eta} left") {
             bar.set_style(style);
         }
-        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None, folder: folder.display().to_string() }
+        RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None }
     }
 
     /// Removes it from the terminal.
@@ -82,7 +79,7 @@ impl WatchSweep for RunsBar {
             self.told = Instant::now();
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
             let left = (runs - done) as f64 * each;
-            let numbers = serde_json::json!({ "sweep": self.folder, "done": done, "runs": runs, "eta_s": left });
+            let numbers = serde_json::json!({ "done": done, "runs": runs, "eta_s": left });
             output::note_with(&format!("{done} of {runs} runs done, about {} left", output::span(left)), &numbers);
         }
     }
@@ -106,9 +103,8 @@ pub fn sweep(
                 new_folder(disk, &name, seed_of(&prepared.tree))?
             }
         };
-        let mut bar = RunsBar::new(&out);
-        continues_with(&out);
-        output::concerns("sweep", &out);
+        let mut bar = RunsBar::new();
+        continues_with("sweep", &out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, engine, Some(source))
@@ -124,9 +120,8 @@ pub fn resume(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
-        let mut bar = RunsBar::new(dir);
-        continues_with(dir);
-        output::concerns("sweep", dir);
+        let mut bar = RunsBar::new();
+        continues_with("sweep", dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.clear();
         finish(resumed, dir, common, engine, None)

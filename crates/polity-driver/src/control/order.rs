@@ -87,7 +87,7 @@ pub fn under_way(disk: &dyn Disk, run: &Path) -> bool {
     matches!(disk.lock(&run.join("lock")), Err(error) if error.kind() == ErrorKind::WouldBlock)
 }
 
-/// The reply to an order for a run that is not [`under_way`]: why it takes none, and what goes on from it.
+/// Says why a run that is not [`under_way`] takes no order, and which command continues it.
 #[must_use]
 pub fn not_under_way(disk: &dyn Disk, run: &Path) -> String {
     without_process(disk, run, "is not under way")
@@ -97,7 +97,9 @@ fn without_process(disk: &dyn Disk, run: &Path, what: &str) -> String {
     let at = run.display();
     // What cannot be read is not done; `polity resume` says what is wrong with it.
     match results::of_run(disk, run).is_ok_and(|run| run.ended.is_some()) {
-        true => format!("{at} {what}: the run is done. `polity fork {at} --at ROUND` goes on from one of its rounds"),
+        true => format!(
+            "{at} {what}: the run is done. `polity fork {at} --at ROUND` starts a new run from one of its rounds"
+        ),
         false => format!("{at} {what}: no process is working on it. `polity resume {at}` continues it"),
     }
 }

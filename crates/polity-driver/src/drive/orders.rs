@@ -216,11 +216,7 @@ impl Drive<'_> {
                         return words;
                     }
                 }
-                // Without a known price nothing is known to be spent.
-                let spent = match totals.cost_usd > 0.0 {
-                    true => format!(" and {:.4} USD spent", totals.cost_usd),
-                    false => String::new(),
-                };
+                let spent = totals.known_usd(false).map_or(String::new(), |usd| format!(" and {usd:.4} USD spent"));
                 format!("{order}: in force from now on; {} calls made{spent} so far", totals.calls)
             }
         }

@@ -4,10 +4,10 @@ use super::Progress;
 use std::time::Instant;
 
 /// The pace of a run in this process: rounds of a society, items of an evaluation. What a resumed run had done before does not count,
-/// nor the time to compute it again.
+/// nor the time to recompute it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// When it was first told how far the run is, or last that the run computes a record again, and how far it was.
+    /// The time and the step from which the pace counts: the first note, or the last one of a recomputed round.
     first: Option<(Instant, f64)>,
 }
 
@@ -27,7 +27,7 @@ impl Pace {
             (_, 0) => (f64::from(progress.rounds), f64::from(progress.planned)),
             (done, all) => (done as f64, all as f64),
         };
-        if progress.again {
+        if progress.recomputed {
             self.first = Some((Instant::now(), done));
         }
         let (began, from) = *self.first.get_or_insert((Instant::now(), done));
@@ -50,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn computing_a_record_again_is_no_progress() {
+    fn recomputed_rounds_are_no_progress() {
         let mut pace = Pace::default();
         for rounds in 1..=50 {
-            assert_eq!(pace.note(&Progress { rounds, planned: 60, again: true, ..Progress::default() }), None);
+            assert_eq!(pace.note(&Progress { rounds, planned: 60, recomputed: true, ..Progress::default() }), None);
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
         let paced = pace.note(&Progress { rounds: 51, planned: 60, ..Progress::default() }).unwrap();

@@ -238,7 +238,7 @@ pub(super) fn summed(
         answers: totals.answers,
         tokens_in: totals.tokens_in,
         tokens_out: totals.tokens_out,
-        cost_usd: (totals.cost_usd > 0.0 || ran.simulated || totals.calls == 0).then_some(totals.cost_usd),
+        cost_usd: totals.known_usd(ran.simulated || totals.calls == 0),
         digest: String::new(),
         simulated: ran.simulated,
         jobs,

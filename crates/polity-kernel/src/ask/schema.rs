@@ -2,6 +2,7 @@
 //! client of a mock server may send.
 
 use super::{AskError, Reply, ResponseFormat, Value};
+use crate::EXACT;
 use crate::tool::{ToolCall, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -11,8 +12,6 @@ use serde_json::{Map, Number, Value as Json, json};
 pub const DEEPEST: usize = 6;
 /// Range of a number without an upper bound, when read leniently.
 const ROOM: f64 = 100.0;
-/// The largest integer up to which all integers are exact as floating-point numbers.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 impl ResponseFormat {
     /// Returns the answer format that a Rust type describes by its derived schema.

@@ -4,11 +4,11 @@
 //! each agent has its own.
 
 use super::{Policy, PolicySetup, SharedContext};
-use crate::AgentId;
 use crate::formula::{Formula, Kind};
 use crate::population::names::Attributes;
 use crate::rng::{Draws, Stream};
 use crate::tree::{Invalid, Node, TreeError, Value, child};
+use crate::{AgentId, EXACT};
 use std::collections::BTreeMap;
 
 /// The keys of a parameter that differs by agent.
@@ -98,7 +98,6 @@ impl Varying {
 
     /// Returns the parameter's value as it would stand in the scenario.
     fn written(&self, value: f64) -> Value {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
         match self.formula.kind() {
             Kind::Number if value.fract() == 0.0 && value.abs() < EXACT => Value::Int(value as i64),
             Kind::Number => Value::Float(value),
@@ -147,15 +146,14 @@ pub(crate) fn open<P: Policy>(
                 let reads = attributes.described(&varying.formula, row);
                 let place = people.table().place(row);
                 let message = format!("there is no finite value for {place} ({reads})");
-                let is_missing = |row: usize, column: u32| attributes.cell(column, row).is_nan();
-                let missing = varying.formula.names().into_iter().find(|column| is_missing(row, *column));
-                let help = match missing
-                    .and_then(|column| Some((column, people.table().columns().nth(column as usize)?.0)))
-                {
+                let missing = varying.formula.names().into_iter().find(|column| attributes.lacks(*column, row));
+                let named = missing.and_then(|column| Some((column, people.table().columns().nth(column as usize)?.0)));
+                let help = match named {
                     Some((column, name)) => {
-                        let rows = (0..people.table().rows()).filter(|row| is_missing(*row, column)).count();
+                        let all = people.table().rows();
+                        let rows = (0..all).filter(|row| attributes.lacks(column, *row)).count();
                         format!(
-                            "`{name}` is missing in {rows} rows: leave them out with `population: {{missing: {{{name}: drop}}}}`, or give \
+                            "`{name}` is missing in {rows} of {all} rows: leave them out with `population: {{missing: {{{name}: drop}}}}`, or give \
                              their agents another value with `x if missing({name}) else y`"
                         )
                     }

@@ -149,7 +149,7 @@ fn cleaned(table: &Arc<Table>, source: &PopulationSource) -> Result<Cleaned, Inv
     }
     let all = Table::new(columns).map_err(|error| invalid("columns", error.to_string()))?.with_lines_of(table);
     let unread = table.columns().map(|(name, _)| name).filter(|name| !read(name)).map(String::from);
-    let all = all.without(unread.collect());
+    let all = all.with_unread(unread.collect());
     if !keep.contains(&true) {
         let parts: Vec<String> = dropped.iter().map(|(name, count)| format!("{name} in {count}")).collect();
         let message = format!("every row has a missing value, so none is left ({})", parts.join(", "));
@@ -244,7 +244,7 @@ fn derived(table: &Table, derive: &Node) -> Result<Table, Invalid> {
             Kind::Number => {
                 // A value is missing only where one that it is computed from is missing.
                 let reads = formula.names();
-                let lacks = |row: usize| reads.iter().any(|column| attributes.cell(*column, row).is_nan());
+                let lacks = |row: usize| reads.iter().any(|column| attributes.lacks(*column, row));
                 let wrong_at = |(row, value): (usize, &f64)| value.is_infinite() || value.is_nan() && !lacks(row);
                 if let Some(row) = values.iter().enumerate().position(wrong_at) {
                     let (place, reads) = (table.place(row), attributes.described(&formula, row));

@@ -1,6 +1,7 @@
 //! Tables of people or of items, from CSV, TSV and JSON lines.
 
 use super::data::{DataError, Format, MOST_COLUMNS, Source, read_bytes};
+use polity_kernel::EXACT;
 use polity_kernel::population::{Column, Table, TableError, TextBuilder, is_missing};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -87,9 +88,6 @@ fn in_words((name, column): (String, Column)) -> (String, Column) {
     }
     (name, builder.finish())
 }
-
-/// The largest whole number up to which a number has every one.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// What a cell of a separated file can be.
 enum Cell {

@@ -1,5 +1,6 @@
 //! Results of queries: how they are shown and compared.
 
+use polity_kernel::EXACT;
 use polity_store::printable::on_one_line;
 use rusqlite::types::ValueRef;
 use std::fmt;
@@ -186,9 +187,8 @@ impl Key {
             Cell::Real(number) => {
                 let digits = format!("{number:.*e}", DIGITS - 1);
                 match digits.parse::<f64>() {
-                    // Up to here floating-point numbers hold every integer.
                     #[expect(clippy::cast_possible_truncation, reason = "it is an integer of at most 53 bits")]
-                    Ok(rounded) if rounded.fract() == 0.0 && rounded.abs() <= 9_007_199_254_740_992.0 => {
+                    Ok(rounded) if rounded.fract() == 0.0 && rounded.abs() <= EXACT => {
                         // Integers of more digits than are compared stay exact.
                         let exact = if number.fract() == 0.0 { *number } else { rounded };
                         Key::Integer(exact as i64)
