@@ -456,7 +456,7 @@ fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Fail
         watch.finish();
         story::replayed(&summary);
         if common.json {
-            print_line(&output::json(&summary));
+            print_line(&output::json(&summary.to_json()));
         }
         Ok(if summary.status == RunStatus::Same { Exit::Done } else { Exit::Differs })
     })
@@ -589,9 +589,7 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
         note(&format!("answer: {answer}"));
     }
     if common.json {
-        let mut object = serde_json::to_value(summary).unwrap_or_default();
-        object["cost_usd"] = summary.totals.known_usd(run.manifest.is_priced()).into();
-        print_line(&output::json(&object));
+        print_line(&output::json(&summary.to_json()));
     }
     Ok(match summary.status {
         RunStatus::Stopped => Exit::Stopped,

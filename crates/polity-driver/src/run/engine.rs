@@ -377,7 +377,7 @@ impl Engine<'_> {
             }
             let parts = std::mem::take(&mut driven.parts);
             let tables = Reader::of_parts(self.disk.as_ref(), &folder.tables(), parts);
-            self.summary(&folder, &tables, driven, agents, machine.next_round(), manifest.simulated, began).map(Some)
+            self.summary(&folder, &tables, driven, agents, machine.next_round(), &manifest, began).map(Some)
         });
         if let Some(trace) = watch.into_trace() {
             match &summary {
@@ -404,7 +404,7 @@ impl Engine<'_> {
         driven: Driven,
         agents: u32,
         round: u32,
-        simulated: bool,
+        manifest: &Manifest,
         began: Instant,
     ) -> Result<Summary, DriveError> {
         let (status, rounds, digest, reason) = match driven.ending {
@@ -427,7 +427,8 @@ impl Engine<'_> {
             rounds,
             wall_seconds: began.elapsed().as_secs_f64(),
             totals: driven.totals,
-            simulated,
+            simulated: manifest.simulated,
+            is_priced: manifest.is_priced(),
             commits: driven.commits,
             first_difference: None,
             reason,
@@ -487,7 +488,7 @@ impl Engine<'_> {
                 parts: Default::default(),
             };
             let agents = machine.agents();
-            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began).map(Step::ended);
+            return self.summary(&folder, &tables, driven, agents, 0, &manifest, began).map(Step::ended);
         }
         // Verify the stored data before spending anything on it.
         tables.check()?;
@@ -614,7 +615,7 @@ impl Engine<'_> {
             _ => driven.chain.unwrap_or_default(),
         };
         let round = machine.next_round();
-        let mut summary = self.summary(&folder, &tables, driven, agents, round, manifest.simulated, began)?;
+        let mut summary = self.summary(&folder, &tables, driven, agents, round, &manifest, began)?;
         summary.status = if first.is_none() { RunStatus::Same } else { RunStatus::Different };
         summary.digest = digest.to_string();
         summary.first_difference = Some(first);

@@ -56,6 +56,7 @@ impl Engine<'_> {
             wall_seconds: 0.0,
             totals: story.past.totals(),
             simulated: manifest.simulated,
+            is_priced: manifest.is_priced(),
             commits: 0,
             first_difference: None,
             reason,

@@ -65,6 +65,9 @@ pub struct Summary {
     pub totals: Totals,
     /// Whether answers came from simulated models.
     pub simulated: bool,
+    /// Whether the prices of all its models are known.
+    #[serde(skip)]
+    pub is_priced: bool,
     /// Commits of the journal in this process.
     pub commits: u64,
     /// In a replay: the first round that differs from the record.
@@ -79,6 +82,16 @@ pub struct Summary {
     pub round_ms: f64,
     /// Peak memory of this process, in MB (10^6 bytes); 0 if the system does not report it.
     pub peak_memory_mb: f64,
+}
+
+impl Summary {
+    /// Returns it as JSON. What the run cost is null if it is not known.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut object = serde_json::to_value(self).unwrap_or_default();
+        object["cost_usd"] = self.totals.known_usd(self.is_priced).into();
+        object
+    }
 }
 
 /// Linux reports it in `/proc`; other systems would need unsafe calls.

@@ -42,7 +42,8 @@ class Progress:
         self._shown = now
         words = f"round {rounds} of {planned}, {agents} agents, {now - self._began:.0f} s"
         if calls:
-            words += f", {calls} answers, ${cost:.4f}"
+            # A price that is not known is not 0.
+            words += f", {calls} answers" + (f", ${cost:.4f}" if cost else "")
         if waiting:
             words += f", {waiting}"
         share = rounds / planned
