@@ -11,6 +11,7 @@ use polity_driver::sweep::{SweepManifest, is_sweep};
 use polity_kernel::registry::Registry;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
+use polity_store::listing::Listing;
 use polity_store::printable::on_one_line;
 use polity_view::is_run;
 use serde::Serialize;
@@ -278,8 +279,10 @@ fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Com
             row.why = Some(resume.clone());
         }
     }
-    // Its results are written after its last run.
-    let ended = done >= planned && disk.exists(&comparison.join("methods.jsonl")).unwrap_or(false);
+    // Its results are written after its last run: first their list, then each of them.
+    let is_there = |file: &str| disk.exists(&comparison.join(file)).unwrap_or(false);
+    let results = Listing::read(disk, comparison).ok().flatten();
+    let ended = done >= planned && results.is_some_and(|results| results.files().all(is_there));
     let (state, why) = match () {
         () if states.contains("running") => ("running", None),
         () if states.contains("paused") => ("paused", None),
