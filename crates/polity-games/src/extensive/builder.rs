@@ -33,7 +33,7 @@ pub struct Builder {
     known: BTreeMap<(usize, String), u32>,
     /// Names in use, by player.
     names: BTreeMap<(usize, String), ()>,
-    /// Nodes that still need children: the node, and the move that comes next.
+    /// The path to the next node: each node on it, and which of its moves the path takes.
     open: Vec<(u32, u32)>,
     fault: Option<String>,
 }
@@ -212,31 +212,31 @@ impl Builder {
             return self.refuse(&format!("a tree has at most {MOST_NODES} nodes, {MOST_DEPTH} moves deep"));
         }
         self.tree.slots.push(Slot { kind, first: self.tree.children.len() as u32, count: count as u32 });
-        if let Some((parent, next)) = self.open.last_mut() {
+        if let Some((parent, taken)) = self.open.last() {
             let slot = self.tree.slots[*parent as usize];
-            self.tree.children[(slot.first + *next) as usize] = at as u32;
-            *next += 1;
+            self.tree.children[(slot.first + taken) as usize] = at as u32;
         }
-        if let Err(told) = self.check_moves(kind, count) {
+        if let Err(told) = self.check_moves(kind) {
             return self.refuse_at(at, &told);
         }
         self.tree.children.resize(self.tree.children.len() + count, 0);
         if count > 0 {
             self.open.push((at as u32, 0));
+            return;
         }
-        let full = |(node, next): &(u32, u32)| self.tree.slots[*node as usize].count == *next;
-        while self.open.last().is_some_and(full) {
+        // On to the next move of the nearest node that has one left.
+        while let Some((node, taken)) = self.open.last_mut() {
+            *taken += 1;
+            if *taken < self.tree.slots[*node as usize].count {
+                break;
+            }
             self.open.pop();
         }
     }
 
-    fn check_moves(&self, kind: Kind, count: usize) -> Result<(), String> {
-        let moves = match kind {
-            Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
-            Kind::Decision(set) => &self.tree.sets[set as usize].moves,
-            Kind::Terminal(_) => return Ok(()),
-        };
-        if count == 0 {
+    fn check_moves(&self, kind: Kind) -> Result<(), String> {
+        let moves = self.moves(kind);
+        if moves.is_empty() && !matches!(kind, Kind::Terminal(_)) {
             return Err("there are no moves".into());
         }
         if moves.iter().any(String::is_empty) {
@@ -257,18 +257,25 @@ impl Builder {
         self.fault.get_or_insert_with(|| format!("node {} ({place}): {told}", at + 1));
     }
 
-    /// Describes the moves that lead to the next node.
+    /// Describes the moves that lead to the next node; of a long path, the last ones.
     fn place(&self) -> String {
-        let name = |(node, next): &(u32, u32)| {
-            let slot = self.tree.slots[*node as usize];
-            let moves = match slot.kind {
-                Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
-                Kind::Decision(set) => &self.tree.sets[set as usize].moves,
-                Kind::Terminal(_) => return None,
-            };
-            moves.get((*next).min(slot.count.saturating_sub(1)) as usize).map(|name| format!("`{name}`"))
-        };
-        let path: Vec<String> = self.open.iter().filter_map(name).collect();
+        const SHOWN: usize = 8;
+        let left_out = self.open.len().saturating_sub(SHOWN);
+        let names = self.open[left_out..].iter().filter_map(|(node, taken)| {
+            let name = self.moves(self.tree.slots[*node as usize].kind).get(*taken as usize)?;
+            Some(format!("`{name}`"))
+        });
+        let dots = (left_out > 0).then(|| "...".to_owned());
+        let path: Vec<String> = dots.into_iter().chain(names).collect();
         if path.is_empty() { "the root".into() } else { path.join(", ") }
+    }
+
+    /// Returns the names of the moves of a node.
+    fn moves(&self, kind: Kind) -> &[String] {
+        match kind {
+            Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
+            Kind::Decision(set) => &self.tree.sets[set as usize].moves,
+            Kind::Terminal(_) => &[],
+        }
     }
 }

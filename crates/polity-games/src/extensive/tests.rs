@@ -244,6 +244,25 @@ fn what_is_no_game_is_refused_with_its_line() {
     }
 }
 
+/// A fault is named with the moves that lead to its node: at each depth the one that is taken, and not the one after it.
+#[test]
+fn faults_name_the_path_to_their_node() {
+    let mut builder = Builder::new("far", &["A"]);
+    for name in ["s", "t", "u"] {
+        builder.decision(0, name, &[format!("{name}1"), format!("{name}2")]);
+    }
+    builder.terminal(&[0.0]);
+    let mut missing = builder.clone();
+    missing.terminal(&[0.0]);
+    assert!(missing.finish().unwrap_err().ends_with("no node follows `s1`, `t2`"));
+    for faulty in [&[][..], &["l", "l"], &[""]] {
+        let mut builder = builder.clone();
+        builder.decision(0, "v", faulty);
+        let told = builder.finish().unwrap_err();
+        assert!(told.starts_with("node 5 (`s1`, `t1`, `u2`): "), "{told}");
+    }
+}
+
 #[test]
 fn sizes_above_the_limits_are_refused() {
     let mut builder = Builder::new("deep", &["A"]);
