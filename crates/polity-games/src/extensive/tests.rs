@@ -265,10 +265,16 @@ fn faults_name_the_path_to_their_node() {
 
 #[test]
 fn sizes_above_the_limits_are_refused() {
-    let mut builder = Builder::new("deep", &["A"]);
-    (0..2_000).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
-    builder.terminal(&[0.0]);
-    assert!(builder.finish().unwrap_err().contains("1000 moves deep"));
+    let chain = |moves: u32| {
+        let mut builder = Builder::new("deep", &["A"]);
+        (0..moves).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
+        builder.terminal(&[0.0]);
+        builder.finish()
+    };
+    assert_eq!(chain(1_000).unwrap().len(), 1_001);
+    for moves in [1_001, 2_000] {
+        assert!(chain(moves).unwrap_err().contains("1000 moves deep"));
+    }
     let players: Vec<String> = (0..21).map(|player| player.to_string()).collect();
     assert!(Builder::new("many", &players).finish().unwrap_err().contains("1 to 20 players"));
     assert!(Builder::new("none", &["A"]).finish().unwrap_err().contains("no nodes"));
