@@ -1,14 +1,14 @@
 //! Trees from nodes in depth-first order.
 
 use super::{Chance, InformationSet, Kind, Slot, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum numbers of players and of nodes, and maximum number of moves on one path.
 const MOST_PLAYERS: usize = 20;
 const MOST_NODES: usize = 10_000_000;
 const MOST_DEPTH: usize = 1_000;
 
-/// Makes a [`Tree`] of nodes given in depth-first order: a node, then all nodes below its first move, then all below its second one.
+/// Makes a [`Tree`] from nodes in depth-first order: a node, then all nodes below its first move, then all below its second one.
 ///
 /// ```
 /// use polity_games::extensive::Builder;
@@ -32,7 +32,7 @@ pub struct Builder {
     /// Sets in order of first use, by player and key.
     known: BTreeMap<(usize, String), u32>,
     /// Names in use, by player.
-    names: BTreeMap<(usize, String), ()>,
+    names: BTreeSet<(usize, String)>,
     /// The path to the next node: each node on it, and which of its moves the path takes.
     open: Vec<(u32, u32)>,
     fault: Option<String>,
@@ -55,7 +55,7 @@ impl Builder {
         let within = (1..=MOST_PLAYERS).contains(&players.len());
         let fault =
             (!within).then(|| format!("a game has 1 to {MOST_PLAYERS} players; this one has {}", players.len()));
-        Builder { tree, known: BTreeMap::new(), names: BTreeMap::new(), open: Vec::new(), fault }
+        Builder { tree, known: BTreeMap::new(), names: BTreeSet::new(), open: Vec::new(), fault }
     }
 
     /// Adds a node where chance moves, with the probability of each move.
@@ -82,7 +82,7 @@ impl Builder {
         self.keyed(player, set, set, moves);
     }
 
-    /// Adds a decision whose set has a key (unique) and a label (perhaps not).
+    /// Adds a decision whose set has a unique key, and a label that other sets may have, too.
     pub(super) fn keyed<S: AsRef<str>>(&mut self, player: usize, key: &str, label: &str, moves: &[S]) {
         if self.fault.is_some() {
             return;
@@ -122,7 +122,7 @@ impl Builder {
     /// Returns a set's label, or the label with the key where another set has it.
     fn free_name(&mut self, player: usize, key: &str, label: &str) -> String {
         let mut name = if label.is_empty() { key.to_owned() } else { label.to_owned() };
-        while self.names.insert((player, name.clone()), ()).is_some() {
+        while !self.names.insert((player, name.clone())) {
             name = format!("{name} ({key})");
         }
         name
@@ -156,12 +156,12 @@ impl Builder {
         self.fault.as_deref()
     }
 
-    /// Ends the tree.
+    /// Finishes the tree.
     ///
     /// # Errors
     /// The first fault of the nodes, with the node's number and the moves that lead there: probabilities that do not add up to 1,
-    /// moves that differ within an information set, moves without or with the same name, payoffs that do not match the players,
-    /// nodes missing or left over, sizes above the limits.
+    /// moves that differ within an information set, two moves of one name or a move without one, payoffs that do not match the
+    /// players, missing nodes or too many, sizes above the limits.
     pub fn finish(self) -> Result<Tree, String> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -175,8 +175,9 @@ impl Builder {
         Ok(self.built())
     }
 
-    /// Numbers the sets by player. Only for nodes that are known to be without fault.
+    /// Numbers the sets by player. Only for complete trees that are known to be without fault.
     pub(super) fn built(self) -> Tree {
+        debug_assert!(self.fault.is_none() && self.is_complete(), "{:?}", self.fault);
         let mut tree = self.tree;
         let mut order: Vec<usize> = (0..tree.sets.len()).collect();
         // The sort is stable: sets of a player stay in order of their first nodes.
