@@ -321,9 +321,6 @@ pub fn write(tree: &Tree) -> String {
     let mut text = format!("EFG 2 R {} {{ {} }}\n\"\"\n\n", quote(&tree.title), list(&tree.players));
     let mut chances = 0;
     let mut outcomes = 0;
-    // Sets are numbered by player.
-    let first = |player: usize| tree.sets().iter().position(|set| set.player == player).unwrap_or_default();
-    let firsts: Vec<usize> = (0..tree.players.len()).map(first).collect();
     for at in 0..tree.len() {
         // Writing to a string cannot fail.
         let _ = match tree.node(at) {
@@ -335,7 +332,7 @@ pub fn write(tree: &Tree) -> String {
             }
             Node::Decision { set, .. } => {
                 let own = &tree.sets()[set];
-                let number = set - firsts[own.player] + 1;
+                let number = set - tree.sets_of(own.player).start + 1;
                 writeln!(text, "p \"\" {} {number} {} {{ {} }} 0", own.player + 1, quote(&own.name), list(&own.moves))
             }
             Node::Terminal { payoffs } => {

@@ -28,6 +28,8 @@ pub use library::{NAMES, centipede, entry, game, ultimatum};
 pub use poker::{kuhn, leduc};
 pub use profile::Profile;
 
+use std::ops::Range;
+
 /// Decisions that their player cannot tell apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InformationSet {
@@ -133,6 +135,11 @@ impl Tree {
     #[must_use]
     pub fn set(&self, player: usize, name: &str) -> Option<usize> {
         self.sets.iter().position(|set| set.player == player && set.name == name)
+    }
+
+    /// Returns the places of a player's information sets.
+    pub(crate) fn sets_of(&self, player: usize) -> Range<usize> {
+        self.sets.partition_point(|set| set.player < player)..self.sets.partition_point(|set| set.player <= player)
     }
 
     /// Returns the number of nodes where the game is over.

@@ -170,9 +170,7 @@ impl Sequences {
 impl Side {
     fn new(tree: &Tree, player: usize, last: &[u32], chance: &[f64]) -> Self {
         let players = tree.players.len();
-        let mine = |set: &usize| tree.sets()[*set].player == player;
-        let first = (0..tree.sets().len()).find(mine).unwrap_or(0);
-        let sets = first..first + (0..tree.sets().len()).filter(mine).count();
+        let sets = tree.sets_of(player);
         let moves = tree.offset(sets.start)..tree.offset(sets.end);
         // One entry for each end: own sequence, the others', and the weight. Ends that differ only by chance become one.
         let mut ends: Vec<(Vec<u32>, f64)> = Vec::with_capacity(tree.terminals());
