@@ -210,7 +210,7 @@ impl Tree {
     /// # Errors
     /// Names an information set whose nodes the player reaches by different moves of their own.
     pub fn perfect_recall(&self) -> Result<(), String> {
-        sequences::parents(self).map(|_| ())
+        sequences::perfect_recall(self)
     }
 
     /// Returns whether the players' payoffs add up to the same sum at every end (to 1e-9 of the largest payoff).
