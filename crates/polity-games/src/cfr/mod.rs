@@ -12,6 +12,7 @@ mod tests;
 use crate::best_response::{Exploitability, measure};
 use crate::extensive::sequences::Sequences;
 use crate::extensive::{Profile, Tree};
+use crate::learn::match_regrets;
 use external::External;
 use serde::Serialize;
 
@@ -180,17 +181,5 @@ impl<'a> Solver<'a> {
     #[must_use]
     pub fn distance(&self) -> Exploitability {
         measure(&self.sequences, &self.average())
-    }
-}
-
-/// Makes probabilities in proportion to what is positive, whose sum is given; equal ones where nothing is.
-#[inline(always)]
-fn match_regrets(regrets: &[f64], positive: f64, strategy: &mut [f64]) {
-    if positive > 0.0 {
-        let scale = 1.0 / positive;
-        strategy.iter_mut().zip(regrets).for_each(|(p, regret)| *p = regret.max(0.0) * scale);
-    } else {
-        let equal = 1.0 / strategy.len() as f64;
-        strategy.fill(equal);
     }
 }

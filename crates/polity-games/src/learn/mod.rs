@@ -37,6 +37,7 @@ pub use bandits::{
 pub use ftrl::{
     Ftrl, Regulariser, Step, euclidean_bound, hedge, hedge_anytime_bound, hedge_bound, hedge_step_bound, project,
 };
+pub(crate) use matching::match_regrets;
 pub use matching::{InternalRegretMatching, RegretMatching, internal_bound, matching_bound};
 pub use perturbed::{PerturbedLeader, perturbed_bound};
 pub use play::{Meeting, Play, coarse_correlated_distance, correlated_distance, meet};
