@@ -40,7 +40,7 @@ pub use ftrl::{
 pub(crate) use matching::match_regrets;
 pub use matching::{InternalRegretMatching, RegretMatching, internal_bound, matching_bound};
 pub use perturbed::{PerturbedLeader, perturbed_bound};
-pub use play::{Meeting, Play, coarse_correlated_distance, correlated_distance, meet};
+pub use play::{Meeting, Play, meet};
 pub use regret::{Point, Regret, curve};
 
 use polity_base::rng::Draws;
