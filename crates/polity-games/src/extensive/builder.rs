@@ -211,7 +211,8 @@ impl Builder {
         }
         // Every node but the root is a child, perhaps one still to come.
         if self.tree.children.len() + count >= MOST_NODES || self.open.len() > MOST_DEPTH {
-            return self.refuse(&format!("a tree has at most {MOST_NODES} nodes and is at most {MOST_DEPTH} moves deep"));
+            return self
+                .refuse(&format!("a tree has at most {MOST_NODES} nodes and is at most {MOST_DEPTH} moves deep"));
         }
         self.tree.slots.push(Slot { kind, first: self.tree.children.len() as u32, count: count as u32 });
         if let Some((parent, taken)) = self.open.last() {

@@ -261,8 +261,7 @@ fn regret_is_the_distance_from_correlated_equilibria() {
             let mut pair = learners(moves, rounds, which);
             let meeting = meet(game, &mut pair, rounds, Play::Drawn(11)).unwrap();
             let most = |regrets: &[f64]| regrets.iter().copied().fold(0.0, f64::max);
-            let (coarse, fine) =
-                (regret(game, &meeting.joint, true), regret(game, &meeting.joint, false));
+            let (coarse, fine) = (regret(game, &meeting.joint, true), regret(game, &meeting.joint, false));
             assert!((coarse - most(&meeting.external)).abs() < 1e-9, "{which}");
             assert!((fine - most(&meeting.swap)).abs() < 1e-9, "{which}");
             assert!(coarse < 0.04 && coarse <= fine + 1e-12, "{which}: {coarse}");
