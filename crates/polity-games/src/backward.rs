@@ -113,7 +113,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::subgame_perfect;
     use crate::best_response::exploitability;
-    use crate::extensive::{Builder, Profile, centipede, kuhn, ultimatum};
+    use crate::extensive::library::{centipede, ultimatum};
+    use crate::extensive::{Builder, Profile, kuhn};
 
     /// Taking at once is the only equilibrium at any length (Rosenthal 1981).
     #[test]

@@ -26,7 +26,7 @@ struct Walk<'a> {
 }
 
 impl External {
-    /// Prepares nothing for other variants.
+    /// Allocates nothing for other variants.
     pub(super) fn new(tree: &Tree, variant: Variant) -> Self {
         let (seed, moves) = match variant {
             Variant::External { seed } => (seed, tree.moves()),

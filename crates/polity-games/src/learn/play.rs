@@ -14,7 +14,7 @@ pub enum Play {
     Drawn(u64),
 }
 
-/// What came of it.
+/// The result of [`meet`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Meeting {
     /// The number of rounds.
@@ -101,7 +101,7 @@ pub fn meet(game: &Game, learners: &mut [Box<dyn Learner>], rounds: u32, play: P
     })
 }
 
-/// A game's combinations and losses, laid out for passes.
+/// A game's combinations and losses, one combination after the other.
 struct Table {
     /// Combination by combination: each player's move, and each player's loss.
     moves: Vec<usize>,
@@ -119,7 +119,7 @@ impl Table {
         let best: Vec<f64> = (0..players).map(|player| of(player).fold(f64::NEG_INFINITY, f64::max)).collect();
         let ranges: Vec<f64> =
             (0..players).map(|player| best[player] - of(player).fold(f64::INFINITY, f64::min)).collect();
-        // A player to whom nothing matters loses nothing.
+        // A player whose payoffs are all the same loses nothing.
         let loss = |profile: &Vec<usize>, player: usize| match ranges[player] {
             0.0 => 0.0,
             range => (best[player] - game.payoff(profile, player)) / range,
