@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # CFR and CFR+ of polity-games beside OpenSpiel's solvers in C++, on Kuhn poker (two and three players) and Leduc poker: NashConv of the
-# average strategies after N iterations, and iterations a second. Fails where they differ. Installs open_spiel from PyPI into a folder of
-# its own, target/peers/openspiel.
+# average strategies after 1 to 1,000 iterations, and OpenSpiel's iterations a second. Fails where they differ. Installs open_spiel from
+# PyPI into a folder of its own, target/peers/openspiel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/python-environment.sh

@@ -1,4 +1,4 @@
-"""NashConv by polity-games and OpenSpiel after the same iterations. usage: openspiel.py EXAMPLE
+"""Compares NashConv by polity-games and OpenSpiel after the same iterations. usage: openspiel.py EXAMPLE
 
 EXAMPLE is the built example `cfr` of polity-games. Prints a table; the exit status is 1 if a value differs by more than 1e-9 after up to
 100 iterations, or by more than 15 % after more. Rounding decides ties between regrets of 0, and all later strategies depend on them:
@@ -38,8 +38,8 @@ def main(example):
     print("| game | variant | iterations | NashConv, ours | OpenSpiel | difference | agrees |")
     print("|---|---|---|---|---|---|---|")
     rates = []
-    for name, known_as in GAMES:
-        game = pyspiel.load_game(known_as)
+    for name, peer_name in GAMES:
+        game = pyspiel.load_game(peer_name)
         command = [example, "json", name, *map(str, STOPS)]
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
         ours = {(row["variant"], row["iterations"]): row["nash_conv"] for row in map(json.loads, lines)}
@@ -47,10 +47,10 @@ def main(example):
             found, rate = theirs(game, solver)
             rates.append((name, variant, rate))
             for stop, value in found.items():
-                difference = abs(ours[variant, stop] - value)
+                mine = ours[variant, stop]
+                difference = abs(mine - value)
                 agrees = difference <= tolerance(stop, value)
                 equal &= agrees
-                mine = ours[variant, stop]
                 print(f"| {name} | {variant} | {stop} | {mine:.9f} | {value:.9f} | {difference:.1e} | {'yes' if agrees else 'NO'} |")
     print("\nOpenSpiel's iterations a second (ours: cargo run --release -p polity-games --example cfr):")
     for name, variant, rate in rates:
