@@ -102,9 +102,9 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
         }
     }
     ties.sort_by_key(|tie| tie.set);
-    let pure = |set: usize| (0..tree.sets()[set].moves.len()).map(move |i| (i, set));
-    let probabilities = (0..tree.sets().len()).flat_map(pure).map(|(i, set)| f64::from(u8::from(moves[set] == i)));
-    let profile = Profile::raw(tree, probabilities.collect());
+    let mut probabilities = vec![0.0; tree.moves()];
+    moves.iter().enumerate().for_each(|(set, chosen)| probabilities[tree.offset(set) + chosen] = 1.0);
+    let profile = Profile::raw(tree, probabilities);
     Ok(Solution { profile, payoffs: values[..players].to_vec(), moves, ties })
 }
 

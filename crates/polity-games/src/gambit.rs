@@ -122,11 +122,11 @@ impl Tokens {
     }
 
     pub(crate) fn quoted(&mut self, what: &str) -> Result<String, String> {
-        self.quoted_next().map_or_else(|| self.fail(format!("{what} must stand here in quotes")), Ok)
+        self.quoted_next().map_or_else(|| self.fail(format!("expected {what} in quotes")), Ok)
     }
 
     pub(crate) fn bare(&mut self, what: &str) -> Result<String, String> {
-        let Some(Token::Bare(text)) = self.peek() else { return self.fail(format!("{what} must stand here")) };
+        let Some(Token::Bare(text)) = self.peek() else { return self.fail(format!("expected {what}")) };
         let text = text.clone();
         self.next += 1;
         Ok(text)
@@ -172,7 +172,7 @@ impl Tokens {
     pub(crate) fn names(&mut self, what: &str, one: &str) -> Result<Vec<String>, String> {
         match self.list(|tokens| tokens.quoted(one))? {
             Some(names) => Ok(names),
-            None => self.fail(format!("{what} must stand here, in `{{` and `}}`")),
+            None => self.fail(format!("expected {what}, in `{{` and `}}`")),
         }
     }
 }

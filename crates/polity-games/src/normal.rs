@@ -350,7 +350,7 @@ mod tests {
             ),
             ("NFG 1 R \"x\" { \"A\" } { { \"a\" } } { { \"\" 1 } } 1", "the outcome version"),
             ("NFG 1 R \"x\" { \"A\" } \"a\"", "the strategies of each player must be enclosed"),
-            ("NFG 1 R \"x\" { \"A\" }\n{ \"a\" } 1", "line 2: the strategies of a player must stand here"),
+            ("NFG 1 R \"x\" { \"A\" }\n{ \"a\" } 1", "line 2: expected the strategies of a player, in"),
             ("NFG 1 R \"x\" { \"A\" } { { } } 1", "a player has 1 to 100 strategies; A has 0"),
             ("NFG 1 R \"x\" { \"A\" } { } 1", "1 players need as many lists of strategies; there are 0"),
         ] {

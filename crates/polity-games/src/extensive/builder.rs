@@ -39,7 +39,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Begins a game. Between 1 and 20 players.
+    /// Begins a game of 1 to 20 players.
     #[must_use]
     pub fn new<S: AsRef<str>>(title: &str, players: &[S]) -> Self {
         let tree = Tree {

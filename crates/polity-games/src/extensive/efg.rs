@@ -133,7 +133,7 @@ pub fn read(text: &str) -> Result<Tree, String> {
         }
         *left -= 1;
         let mut sum = sum.clone();
-        let kind = tokens.bare("a node, which begins with `c`, `p` or `t`,")?;
+        let kind = tokens.bare("a node, which begins with `c`, `p` or `t`")?;
         tokens.quoted_next();
         let children = match kind.as_str() {
             "c" => known.chance(&mut tokens, &mut builder)?,
