@@ -1,8 +1,7 @@
-//! Counterfactual regret on Kuhn and Leduc poker: `cfr [seconds]` prints iterations a second on one core and exploitability after 100 and
-//! 1,000 iterations.
+//! Counterfactual regret minimisation on Kuhn and Leduc poker: `cfr [SECONDS]` prints iterations a second on one core, and exploitability
+//! after 100 and 1,000 iterations.
 //!
-//! `cfr json GAME ITERATIONS...` prints for `scripts/openspiel.sh` one JSON object a line: game, variant, iterations, nash_conv,
-//! exploitability (nash_conv / players) and payoffs.
+//! For `scripts/openspiel.sh`, `cfr json GAME ITERATIONS...` prints one JSON object a line: variant, iterations and nash_conv.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use polity_games::cfr::{Solver, Variant};
@@ -19,11 +18,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["json", name, iterations @ ..] => {
             let mut stops = iterations.iter().map(|n| n.parse()).collect::<Result<Vec<u32>, _>>()?;
             stops.sort_unstable();
-            json(&found(name)?, name, &stops)
+            json(&found(name)?, &stops)
         }
         [] => table(2.0),
         [seconds] => table(seconds.parse()?),
-        _ => Err("usage: cfr [seconds], or cfr json GAME ITERATIONS...".into()),
+        _ => Err("usage: cfr [SECONDS], or cfr json GAME ITERATIONS...".into()),
     }
 }
 
@@ -31,17 +30,13 @@ fn found(name: &str) -> Result<Tree, String> {
     game(name).ok_or_else(|| format!("there is no game `{name}`"))
 }
 
-fn json(tree: &Tree, name: &str, stops: &[u32]) -> Result<(), Box<dyn Error>> {
+fn json(tree: &Tree, stops: &[u32]) -> Result<(), Box<dyn Error>> {
     for (variant, kind) in &VARIANTS[..2] {
         let mut solver = Solver::new(tree, *kind)?;
         for stop in stops {
             solver.run(stop - solver.iterations());
-            let distance = solver.distance();
-            println!(
-                "{{\"game\": \"{name}\", \"variant\": \"{variant}\", \"iterations\": {stop}, \"nash_conv\": {}, \"exploitability\": {}, \
-                 \"payoffs\": {:?}}}",
-                distance.nash_conv, distance.exploitability, distance.payoffs
-            );
+            let nash_conv = solver.distance().nash_conv;
+            println!("{}", serde_json::json!({ "variant": variant, "iterations": stop, "nash_conv": nash_conv }));
         }
     }
     Ok(())

@@ -102,9 +102,9 @@ pub fn subgame_perfect(tree: &Tree) -> Result<Solution, String> {
         }
     }
     ties.sort_by_key(|tie| tie.set);
-    let pure = |set: usize| (0..tree.sets()[set].moves.len()).map(move |i| (i, set));
-    let probabilities = (0..tree.sets().len()).flat_map(pure).map(|(i, set)| f64::from(u8::from(moves[set] == i)));
-    let profile = Profile::raw(tree, probabilities.collect());
+    let mut probabilities = vec![0.0; tree.moves()];
+    moves.iter().enumerate().for_each(|(set, chosen)| probabilities[tree.offset(set) + chosen] = 1.0);
+    let profile = Profile::raw(tree, probabilities);
     Ok(Solution { profile, payoffs: values[..players].to_vec(), moves, ties })
 }
 
@@ -113,7 +113,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::subgame_perfect;
     use crate::best_response::exploitability;
-    use crate::extensive::{Builder, Profile, centipede, kuhn, ultimatum};
+    use crate::extensive::library::{centipede, ultimatum};
+    use crate::extensive::{Builder, Profile, kuhn};
 
     /// Taking at once is the only equilibrium at any length (Rosenthal 1981).
     #[test]

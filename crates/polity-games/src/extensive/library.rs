@@ -5,8 +5,8 @@ use super::{Builder, Tree, kuhn, leduc, poker};
 /// The names that [`game`] knows.
 pub const NAMES: [&str; 6] = ["centipede", "entry", "kuhn", "kuhn-3", "leduc", "ultimatum"];
 
-/// Returns a game by its name: `centipede` (of 6 moves), `entry`, `kuhn`, `kuhn-3` (with three players), `leduc`, `ultimatum` (about 10
-/// units).
+/// Returns a game by its name: `centipede` (of 6 moves), `entry`, `kuhn`, `kuhn-3` (with three players), `leduc`, `ultimatum` (10 units
+/// to share).
 ///
 /// ```
 /// use polity_games::extensive::{NAMES, game};
@@ -27,11 +27,9 @@ pub fn game(name: &str) -> Option<Tree> {
     })
 }
 
-/// The ultimatum game (Güth, Schmittberger and Schwarze 1982): the proposer offers 0 to `pie` whole units (at most 1,000); if the
+/// The ultimatum game (Güth, Schmittberger and Schwarze 1982): the proposer offers 0 to `pie` whole units; if the
 /// responder rejects, both get nothing.
-#[must_use]
-pub fn ultimatum(pie: u32) -> Tree {
-    let pie = pie.min(1_000);
+pub(crate) fn ultimatum(pie: u32) -> Tree {
     let mut builder = Builder::new("ultimatum", &["proposer", "responder"]);
     let offers: Vec<String> = (0..=pie).map(|offer| format!("offer-{offer}")).collect();
     builder.decision(0, "offer", &offers);
@@ -44,11 +42,9 @@ pub fn ultimatum(pie: u32) -> Tree {
 }
 
 /// The centipede game (Rosenthal 1981) with the payoffs of McKelvey and Palfrey (1992), in units of 10 cents: two players take turns,
-/// `moves` in all (1 to 100). Whoever takes at move k, counted from 0, gets 4 · 2^k, and the other gets 2^k. If the last move is a pass,
+/// `moves` in all. Whoever takes at move k, counted from 0, gets 4 · 2^k, and the other gets 2^k. If the last move is a pass,
 /// the other gets the larger part, after one more doubling.
-#[must_use]
-pub fn centipede(moves: u32) -> Tree {
-    let moves = moves.clamp(1, 100);
+pub(crate) fn centipede(moves: u32) -> Tree {
     let mut builder = Builder::new("centipede", &["first", "second"]);
     // Taking comes first in each node, so that the node of the next move follows.
     let split = |taker: u32| {

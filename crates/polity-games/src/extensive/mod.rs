@@ -8,14 +8,14 @@
 //!
 //! let tree = kuhn();
 //! assert_eq!((tree.len(), tree.sets().len()), (58, 12));
-//! // Two players who toss coins: the one who moves first gains 1/8 of a chip a hand.
+//! // When both players choose at random, the first one gains 1/8 of a chip a hand.
 //! let payoffs = tree.payoffs(&Profile::uniform(&tree));
 //! assert!((payoffs[0] - 0.125).abs() < 1e-12);
 //! ```
 
 mod builder;
 mod efg;
-mod library;
+pub(crate) mod library;
 mod poker;
 mod profile;
 pub(crate) mod sequences;
@@ -24,9 +24,11 @@ mod tests;
 
 pub use builder::Builder;
 pub use efg::{read, write};
-pub use library::{NAMES, centipede, entry, game, ultimatum};
+pub use library::{NAMES, entry, game};
 pub use poker::{kuhn, leduc};
 pub use profile::Profile;
+
+use std::ops::Range;
 
 /// Decisions that their player cannot tell apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,6 +137,11 @@ impl Tree {
         self.sets.iter().position(|set| set.player == player && set.name == name)
     }
 
+    /// Returns the places of a player's information sets.
+    pub(crate) fn sets_of(&self, player: usize) -> Range<usize> {
+        self.sets.partition_point(|set| set.player < player)..self.sets.partition_point(|set| set.player <= player)
+    }
+
     /// Returns the number of nodes where the game is over.
     #[must_use]
     pub fn terminals(&self) -> usize {
@@ -192,18 +199,12 @@ impl Tree {
         expected
     }
 
-    /// Returns whether every player knows all earlier moves: each information set holds one node.
-    #[must_use]
-    pub fn perfect_information(&self) -> bool {
-        self.sets.iter().all(|set| set.nodes.len() == 1)
-    }
-
     /// Checks perfect recall: no player forgets what they knew or did. Counterfactual regret and best responses need it.
     ///
     /// # Errors
     /// Names an information set whose nodes the player reaches by different moves of their own.
     pub fn perfect_recall(&self) -> Result<(), String> {
-        sequences::parents(self).map(|_| ())
+        sequences::perfect_recall(self)
     }
 
     /// Returns whether the players' payoffs add up to the same sum at every end (to 1e-9 of the largest payoff).

@@ -10,9 +10,8 @@ pub fn kuhn() -> Tree {
 }
 
 /// Kuhn poker for several players with one more card than players (Abou Risk and Szafron 2010). After a bet, each other player calls or
-/// folds in turn. At most 4 players.
+/// folds in turn. 2 or 3 players.
 pub(super) fn kuhn_of(players: usize) -> Tree {
-    let players = players.clamp(2, 4);
     let names: Vec<String> = (1..=players).map(|player| format!("player-{player}")).collect();
     let title = if players == 2 { "kuhn".to_owned() } else { format!("kuhn-{players}") };
     let mut builder = Builder::new(&title, &names);
@@ -20,7 +19,7 @@ pub(super) fn kuhn_of(players: usize) -> Tree {
     builder.built()
 }
 
-const KUHN_CARDS: [&str; 5] = ["J", "Q", "K", "A", "joker"];
+const KUHN_CARDS: [&str; 4] = ["J", "Q", "K", "A"];
 
 fn kuhn_deal(builder: &mut Builder, players: usize, dealt: &mut Vec<usize>) {
     if dealt.len() == players {

@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+use super::library::{centipede, ultimatum};
 use super::*;
 use crate::best_response::{best_response, exploitability};
 use proptest::prelude::*;
@@ -31,10 +32,9 @@ fn games_by_name_are_without_fault_and_survive_a_file() {
         assert_eq!(names.len(), tree.sets().len(), "{name}");
     }
     assert!(kuhn().constant_sum() && leduc().constant_sum() && !entry().constant_sum());
-    assert!(!kuhn().perfect_information() && centipede(5).perfect_information());
 }
 
-/// Alice's cards show in the name, so a set never holds two cards of hers, and always all cards of the other one.
+/// A set's name shows the player's own card, so its nodes differ only in the card of the other player.
 #[test]
 fn a_set_holds_what_its_player_cannot_tell_apart() {
     let tree = kuhn();
@@ -187,18 +187,18 @@ fn what_is_no_game_is_refused_with_its_line() {
         ("NFG 1 R", "begins with `EFG 2 R`"),
         ("EFG 1 R \"x\"", "begins with `EFG 2 R`"),
         ("EFG 2 X \"x\"", "begins with `EFG 2 R`"),
-        ("EFG 2 R", "the title must stand here"),
-        ("EFG 2 R x", "the title must stand here"),
+        ("EFG 2 R", "expected the title in quotes"),
+        ("EFG 2 R x", "expected the title in quotes"),
         ("EFG 2 R \"x", "line 1: a `\"` is not closed"),
-        ("EFG 2 R \"x\"", "the players must stand here"),
+        ("EFG 2 R \"x\"", "expected the players, in"),
         ("EFG 2 R \"x\" { }", "1 to 20 players; this one has 0"),
-        ("EFG 2 R \"x\" { A }", "a player must stand here in quotes"),
+        ("EFG 2 R \"x\" { A }", "expected a player in quotes"),
         ("EFG 2 R \"x\" { \"A\"", "a `{` is not closed"),
     ];
     let nodes = [
-        ("", "a node, which begins with"),
+        ("", "expected a node, which begins with"),
         ("x \"\" 1", "a node begins with `c`, `p` or `t`, and not with `x`"),
-        ("\"\"  { }", "a node, which begins with"),
+        ("\"\"  { }", "expected a node, which begins with"),
         ("t \"\"", "the number of an outcome"),
         ("t \"\" one", "the number of an outcome (0 for none) must be a whole number, and is `one`"),
         ("t \"\" -1 { 1 2 }", "must be a whole number, and is `-1`"),
@@ -216,8 +216,8 @@ fn what_is_no_game_is_refused_with_its_line() {
         ("p \"\" 0 1 \"\" { \"a\" } 0", "players are numbered from 1"),
         ("p \"\" 1 1 0", "the moves of information set 1 of player 1 are missing"),
         ("p \"\" 1 1 \"\" { } 0", "there are no moves"),
-        ("p \"\" 1 1 \"\" { a } 0", "a move must stand here in quotes"),
-        ("p \"\" 1 1 \"\" { \"a\" \"b\" } 0 t \"\" 0", "a node, which begins with"),
+        ("p \"\" 1 1 \"\" { a } 0", "expected a move in quotes"),
+        ("p \"\" 1 1 \"\" { \"a\" \"b\" } 0 t \"\" 0", "expected a node, which begins with"),
         (
             "p \"\" 1 1 \"\" { \"a\" } 0\np \"\" 1 1 \"\" { \"b\" } 0",
             "line 2: node 2 (`a`): information set `1` of A has the moves b",
@@ -228,7 +228,7 @@ fn what_is_no_game_is_refused_with_its_line() {
         ),
         ("c \"\" 1 \"\" { \"a\" 0.5 \"b\" 0.6 } 0", "add up to 1.1, and must add up to 1"),
         ("c \"\" 1 \"\" { \"a\" 1.5 \"b\" -0.5 } 0", "a probability is 1.5"),
-        ("c \"\" 1 \"\" { \"a\" \"b\" } 0", "a probability must stand here"),
+        ("c \"\" 1 \"\" { \"a\" \"b\" } 0", "expected a probability"),
         ("c \"\" 1 \"\" { \"a\" x } 0", "a probability must be a number or a fraction, and is `x`"),
         ("c \"\" 1 \"\" { } 0", "there are no moves"),
         ("c \"\" 1 0", "the moves of chance set 1 are missing"),
@@ -236,7 +236,6 @@ fn what_is_no_game_is_refused_with_its_line() {
         ("c \"\" 1 \"\" { \"a\" 1 } 1 { 1 1 } t \"\" 1 { 1 2 }", "outcome 1 has other payoffs than before"),
         ("c \"\" 1 \"\" { \"a\" 1 } 1 { 1e308 1 } t \"\" 2 { 1e308 2 }", "a payoff is inf, and must be finite"),
     ];
-    assert!(whole.len() + nodes.len() >= 40);
     let nodes = nodes.map(|(nodes, told)| (format!("{head}{nodes}"), told));
     for (text, told) in whole.map(|(text, told)| (text.to_owned(), told)).into_iter().chain(nodes) {
         let error = read(&text).unwrap_err();
@@ -244,12 +243,37 @@ fn what_is_no_game_is_refused_with_its_line() {
     }
 }
 
+/// A fault is named with the moves that lead to its node: at each depth the one that is taken, and not the one after it.
+#[test]
+fn faults_name_the_path_to_their_node() {
+    let mut builder = Builder::new("far", &["A"]);
+    for name in ["s", "t", "u"] {
+        builder.decision(0, name, &[format!("{name}1"), format!("{name}2")]);
+    }
+    builder.terminal(&[0.0]);
+    let mut missing = builder.clone();
+    missing.terminal(&[0.0]);
+    assert!(missing.finish().unwrap_err().ends_with("no node follows `s1`, `t2`"));
+    for faulty in [&[][..], &["l", "l"], &[""]] {
+        let mut builder = builder.clone();
+        builder.decision(0, "v", faulty);
+        let told = builder.finish().unwrap_err();
+        assert!(told.starts_with("node 5 (`s1`, `t1`, `u2`): "), "{told}");
+    }
+}
+
 #[test]
 fn sizes_above_the_limits_are_refused() {
-    let mut builder = Builder::new("deep", &["A"]);
-    (0..2_000).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
-    builder.terminal(&[0.0]);
-    assert!(builder.finish().unwrap_err().contains("1000 moves deep"));
+    let chain = |moves: u32| {
+        let mut builder = Builder::new("deep", &["A"]);
+        (0..moves).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
+        builder.terminal(&[0.0]);
+        builder.finish()
+    };
+    assert_eq!(chain(1_000).unwrap().len(), 1_001);
+    for moves in [1_001, 2_000] {
+        assert!(chain(moves).unwrap_err().contains("1000 moves deep"));
+    }
     let players: Vec<String> = (0..21).map(|player| player.to_string()).collect();
     assert!(Builder::new("many", &players).finish().unwrap_err().contains("1 to 20 players"));
     assert!(Builder::new("none", &["A"]).finish().unwrap_err().contains("no nodes"));

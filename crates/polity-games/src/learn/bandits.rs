@@ -115,7 +115,7 @@ impl Bandit for EpsilonGreedy {
     }
 }
 
-/// Thompson's sampling (Thompson 1933) with uniform priors: draws each arm's mean from its beta distribution and chooses the best. A
+/// Thompson sampling (Thompson 1933) with uniform priors: draws each arm's mean from its beta distribution and chooses the best. A
 /// reward between 0 and 1 counts partly as a success and partly as a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thompson {

@@ -2,7 +2,7 @@
 
 use super::Learner;
 
-/// What keeps a [`Ftrl`] from following the leader at once.
+/// The regulariser of [`Ftrl`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regulariser {
     /// Negative entropy: probabilities in proportion to exp(-step · loss so far), which is Hedge, also called multiplicative weights.
@@ -56,7 +56,7 @@ pub struct Ftrl {
     rounds: u32,
     losses: Vec<f64>,
     probabilities: Vec<f64>,
-    /// Space for sorting.
+    /// Scratch space for sorting.
     sorted: Vec<f64>,
 }
 
@@ -95,17 +95,13 @@ impl Learner for Ftrl {
                 let sum: f64 = self.probabilities.iter().sum();
                 self.probabilities.iter_mut().for_each(|p| *p /= sum);
             }
-            Regulariser::Euclidean => project_with(&mut self.probabilities, &mut self.sorted),
+            Regulariser::Euclidean => project(&mut self.probabilities, &mut self.sorted),
         }
     }
 }
 
-/// Projects a point on the simplex: the nearest probabilities (Held, Wolfe and Crowder 1974).
-pub fn project(point: &mut [f64]) {
-    project_with(point, &mut point.to_vec());
-}
-
-fn project_with(point: &mut [f64], sorted: &mut [f64]) {
+/// Projects a point on the simplex: the nearest probabilities (Held, Wolfe and Crowder 1974). `sorted` is scratch space as long as `point`.
+pub(super) fn project(point: &mut [f64], sorted: &mut [f64]) {
     sorted.copy_from_slice(point);
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
     let (mut sum, mut shift) = (0.0, 0.0);

@@ -3,8 +3,8 @@
 use super::Learner;
 use polity_base::rng::{Draws, Stream};
 
-/// Follow the perturbed leader (Hannan 1957; Kalai and Vempala 2005): the move whose loss so far, less a fresh exponential draw of each
-/// round, is least.
+/// Follow the perturbed leader (Hannan 1957; Kalai and Vempala 2005): the move whose loss so far, minus an exponential draw
+/// made afresh in each round, is least.
 #[derive(Clone, Debug)]
 pub struct PerturbedLeader {
     /// The rate of the exponential draws.

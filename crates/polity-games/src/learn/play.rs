@@ -14,7 +14,7 @@ pub enum Play {
     Drawn(u64),
 }
 
-/// What came of it.
+/// The result of [`meet`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Meeting {
     /// The number of rounds.
@@ -101,7 +101,7 @@ pub fn meet(game: &Game, learners: &mut [Box<dyn Learner>], rounds: u32, play: P
     })
 }
 
-/// A game's combinations and losses, laid out for passes.
+/// A game's combinations and losses, one combination after the other.
 struct Table {
     /// Combination by combination: each player's move, and each player's loss.
     moves: Vec<usize>,
@@ -119,7 +119,7 @@ impl Table {
         let best: Vec<f64> = (0..players).map(|player| of(player).fold(f64::NEG_INFINITY, f64::max)).collect();
         let ranges: Vec<f64> =
             (0..players).map(|player| best[player] - of(player).fold(f64::INFINITY, f64::min)).collect();
-        // A player to whom nothing matters loses nothing.
+        // A player whose payoffs are all the same loses nothing.
         let loss = |profile: &Vec<usize>, player: usize| match ranges[player] {
             0.0 => 0.0,
             range => (best[player] - game.payoff(profile, player)) / range,
@@ -145,42 +145,4 @@ impl Table {
             *joint += all;
         }
     }
-}
-
-/// Returns how far a distribution over a game's combinations (in the order of [`Game::profiles`]) is from the coarse-correlated
-/// equilibria: the most that a player gains by a fixed move instead of what is recommended to them; 0 in equilibrium.
-#[must_use]
-pub fn coarse_correlated_distance(game: &Game, joint: &[f64]) -> f64 {
-    let regret = |gains: &[f64], moves: usize| {
-        let fixed = |to: usize| gains.iter().skip(to).step_by(moves).sum::<f64>();
-        (0..moves).map(fixed).fold(0.0, f64::max)
-    };
-    distance(game, joint, regret)
-}
-
-/// Returns how far a distribution over a game's combinations (in the order of [`Game::profiles`]) is from the correlated equilibria: the
-/// most that a player gains by replacing each recommended move by its own best one; 0 in equilibrium.
-#[must_use]
-pub fn correlated_distance(game: &Game, joint: &[f64]) -> f64 {
-    let regret =
-        |gains: &[f64], moves: usize| gains.chunks(moves).map(|row| row.iter().copied().fold(0.0, f64::max)).sum();
-    distance(game, joint, regret)
-}
-
-/// Returns the largest regret of any player, of what they gain by playing the second move where the first is recommended, row by row.
-fn distance(game: &Game, joint: &[f64], regret: impl Fn(&[f64], usize) -> f64) -> f64 {
-    let mut most = 0.0f64;
-    for (player, own) in game.strategies.iter().enumerate() {
-        let mut gains = vec![0.0; own.len() * own.len()];
-        for (profile, p) in game.profiles().zip(joint) {
-            let (from, kept) = (profile[player], game.payoff(&profile, player));
-            let mut other = profile;
-            for to in 0..own.len() {
-                other[player] = to;
-                gains[from * own.len() + to] += p * (game.payoff(&other, player) - kept);
-            }
-        }
-        most = most.max(regret(&gains, own.len()));
-    }
-    most
 }

@@ -3,10 +3,9 @@
 use super::Learner;
 use serde::Serialize;
 
-/// The books of a learner's regret: round by round, the probabilities it played and the losses of all moves.
+/// A learner's regret, added up round by round from the probabilities that it played and the losses of all moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regret {
-    rounds: u32,
     suffered: f64,
     /// By move: its loss so far.
     losses: Vec<f64>,
@@ -18,24 +17,17 @@ impl Regret {
     /// Begins for this many moves.
     #[must_use]
     pub fn new(moves: usize) -> Self {
-        Regret { rounds: 0, suffered: 0.0, losses: vec![0.0; moves], swaps: vec![0.0; moves * moves] }
+        Regret { suffered: 0.0, losses: vec![0.0; moves], swaps: vec![0.0; moves * moves] }
     }
 
     /// Adds a round: the probabilities of the moves, and their losses. For the regret of a drawn move, give it probability 1.
     pub fn add(&mut self, probabilities: &[f64], losses: &[f64]) {
-        self.rounds += 1;
         self.suffered += probabilities.iter().zip(losses).map(|(p, loss)| p * loss).sum::<f64>();
         self.losses.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss);
         let rows = self.swaps.chunks_mut(self.losses.len().max(1));
         for ((row, p), suffered) in rows.zip(probabilities).zip(losses) {
             row.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += p * (suffered - loss));
         }
-    }
-
-    /// Returns the number of rounds.
-    #[must_use]
-    pub fn rounds(&self) -> u32 {
-        self.rounds
     }
 
     /// Returns the loss so far.

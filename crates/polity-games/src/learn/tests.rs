@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::correlated::regret;
 use crate::normal::{Game, read};
 use polity_base::rng::Stream;
 
@@ -83,7 +84,7 @@ fn the_others_stay_below_their_bounds() {
             stream(round, internal.probabilities(), &mut lost);
             regret.add(internal.probabilities(), &lost);
             internal.update(&lost);
-            assert!(regret.internal() <= internal_bound(moves, regret.rounds()) + 1e-9);
+            assert!(regret.internal() <= internal_bound(moves, round + 1) + 1e-9);
             assert!(regret.external() <= regret.swap() + 1e-9);
         }
     }
@@ -116,7 +117,7 @@ fn regrets_are_exact() {
     // Lost: 1 + 1 + 0.25; always 0: 1.75; always 1: 1.25.
     assert_eq!((regret.suffered(), regret.external()), (2.25, 1.0));
     // 0 to 1 saves 1; 1 to 0 saves 0.75 - 0.25.
-    assert_eq!((regret.internal(), regret.swap(), regret.rounds()), (1.0, 1.5, 3));
+    assert_eq!((regret.internal(), regret.swap()), (1.0, 1.5));
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn projections_are_the_nearest_probabilities() {
         (vec![1.0, 0.5, -3.0], vec![0.75, 0.25, 0.0]),
     ] {
         let mut found = point.clone();
-        project(&mut found);
+        super::ftrl::project(&mut found, &mut point.clone());
         assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{point:?}: {found:?}");
     }
 }
@@ -260,8 +261,7 @@ fn regret_is_the_distance_from_correlated_equilibria() {
             let mut pair = learners(moves, rounds, which);
             let meeting = meet(game, &mut pair, rounds, Play::Drawn(11)).unwrap();
             let most = |regrets: &[f64]| regrets.iter().copied().fold(0.0, f64::max);
-            let (coarse, fine) =
-                (coarse_correlated_distance(game, &meeting.joint), correlated_distance(game, &meeting.joint));
+            let (coarse, fine) = (regret(game, &meeting.joint, true), regret(game, &meeting.joint, false));
             assert!((coarse - most(&meeting.external)).abs() < 1e-9, "{which}");
             assert!((fine - most(&meeting.swap)).abs() < 1e-9, "{which}");
             assert!(coarse < 0.04 && coarse <= fine + 1e-12, "{which}: {coarse}");
@@ -271,8 +271,8 @@ fn regret_is_the_distance_from_correlated_equilibria() {
         }
     }
     // A mean over the pure coordination outcomes of chicken is a correlated equilibrium; the worst outcome is not.
-    assert_eq!(correlated_distance(&chicken, &[0.0, 0.5, 0.5, 0.0]), 0.0);
-    assert_eq!(coarse_correlated_distance(&chicken, &[0.0, 0.0, 0.0, 1.0]), 2.0);
+    assert_eq!(regret(&chicken, &[0.0, 0.5, 0.5, 0.0], false), 0.0);
+    assert_eq!(regret(&chicken, &[0.0, 0.0, 0.0, 1.0], true), 2.0);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn three_learners_have_no_regret_either() {
         (0..3).map(|_| Box::new(RegretMatching::new(2, true)) as Box<dyn Learner>).collect();
     let meeting = meet(&game, &mut all, 5_000, Play::Drawn(2)).unwrap();
     assert!(meeting.external.iter().all(|regret| *regret < 0.03), "{:?}", meeting.external);
-    assert!(coarse_correlated_distance(&game, &meeting.joint) < 0.03);
+    assert!(regret(&game, &meeting.joint, true) < 0.03);
 }
 
 #[test]
