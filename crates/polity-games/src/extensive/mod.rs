@@ -199,6 +199,12 @@ impl Tree {
         expected
     }
 
+    /// Returns whether every player knows all earlier moves: each information set holds one node.
+    #[must_use]
+    pub fn perfect_information(&self) -> bool {
+        self.sets.iter().all(|set| set.nodes.len() == 1)
+    }
+
     /// Checks perfect recall: no player forgets what they knew or did. Counterfactual regret and best responses need it.
     ///
     /// # Errors

@@ -1,9 +1,8 @@
 //! No-regret learners: rules that do about as well, over many rounds, as the best fixed choice in hindsight, whatever the others do.
 //!
 //! A [`Learner`] sees the loss of every move after each round ([`Ftrl`], of which Hedge is one; [`RegretMatching`];
-//! [`InternalRegretMatching`]; [`PerturbedLeader`]). A [`Bandit`] sees only the reward of what it chose ([`Exp3`], [`Ucb1`],
-//! [`EpsilonGreedy`], [`Thompson`]). [`Regret`] measures regret, [`curve`] and [`bandit_curve`] give it
-//! beside its bound, and [`meet`] lets learners play a game in normal form.
+//! [`InternalRegretMatching`]). [`Ucb1`] sees only the reward of what it chose. [`Regret`] measures regret, [`curve`] and
+//! [`bernoulli_curve`] give it beside its bound, and [`meet`] lets learners play a game in normal form.
 //!
 //! Losses and rewards lie in [0, 1]; all bounds are for this scale.
 //!
@@ -25,19 +24,15 @@
 mod bandits;
 mod ftrl;
 mod matching;
-mod perturbed;
 mod play;
 mod regret;
 #[cfg(test)]
 mod tests;
 
-pub use bandits::{
-    Bandit, EpsilonGreedy, Exp3, Exploration, Thompson, Ucb1, bandit_curve, bernoulli_curve, exp3_bound, ucb1_bound,
-};
+pub use bandits::{Ucb1, bernoulli_curve, ucb1_bound};
 pub use ftrl::{Ftrl, Regulariser, Step, euclidean_bound, hedge, hedge_anytime_bound, hedge_bound, hedge_step_bound};
 pub(crate) use matching::match_regrets;
 pub use matching::{InternalRegretMatching, RegretMatching, internal_bound, matching_bound};
-pub use perturbed::{PerturbedLeader, perturbed_bound};
 pub use play::{Meeting, Play, meet};
 pub use regret::{Point, Regret, curve};
 
