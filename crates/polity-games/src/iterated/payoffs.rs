@@ -70,8 +70,17 @@ impl Payoffs {
                 moves.len()
             ));
         }
+        Payoffs::symmetric(|own, other| [game.payoff(&[own, other], 0), game.payoff(&[own, other], 1)])
+    }
+
+    /// Returns the payoffs of a game from a function that gives what each of the two players gets, by the first one's move and the
+    /// second one's, 0 or 1.
+    ///
+    /// # Errors
+    /// The game is not symmetric. The message says where.
+    pub fn symmetric(both: impl Fn(usize, usize) -> [f64; 2]) -> Result<Payoffs, String> {
         for (own, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let (first, second) = (game.payoff(&[own, other], 0), game.payoff(&[other, own], 1));
+            let (first, second) = (both(own, other)[0], both(other, own)[1]);
             if first != second {
                 return Err(format!(
                     "the game is not symmetric: for move {} against move {} the first player gets {first}, the second {second}",
@@ -80,19 +89,8 @@ impl Payoffs {
                 ));
             }
         }
-        let own = |own, other| game.payoff(&[own, other], 0);
-        Ok(Payoffs { cc: own(0, 0), cd: own(0, 1), dc: own(1, 0), dd: own(1, 1) })
-    }
-
-    /// Returns what a player gets for a pair of moves.
-    #[must_use]
-    pub fn of_moves(&self, own: Move, other: Move) -> f64 {
-        match (own, other) {
-            (Move::Cooperate, Move::Cooperate) => self.cc,
-            (Move::Cooperate, Move::Defect) => self.cd,
-            (Move::Defect, Move::Cooperate) => self.dc,
-            (Move::Defect, Move::Defect) => self.dd,
-        }
+        let [cc, cd, dc, dd] = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(own, other)| both(own, other)[0]);
+        Ok(Payoffs { cc, cd, dc, dd })
     }
 }
 

@@ -67,6 +67,14 @@ pub enum StrategyError {
         /// What is wrong.
         message: String,
     },
+    /// The name and the parameters are right, but the strategy does not exist for the payoffs of the game.
+    #[error("strategy `{name}`: {message}")]
+    Undefined {
+        /// The strategy.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
 }
 
 /// A strategy of a repeated game, with its parameters.
@@ -80,7 +88,7 @@ pub struct Strategy {
     /// The numbers of the rule.
     pub(super) numbers: [f64; 5],
     /// The payoffs of the game, for rules that calculate.
-    pub(super) payoffs: Payoffs,
+    payoffs: Payoffs,
 }
 
 impl Strategy {
@@ -94,6 +102,12 @@ impl Strategy {
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.rule.source
+    }
+
+    /// Returns the payoffs of its game.
+    #[must_use]
+    pub fn payoffs(&self) -> &Payoffs {
+        &self.payoffs
     }
 
     /// Returns what it does, in a sentence.
@@ -161,7 +175,8 @@ pub fn all(payoffs: &Payoffs) -> (Vec<Strategy>, Vec<StrategyError>) {
 /// `cycler-` with any cycle of up to 32 moves, such as `cycler-ccdd`, repeats it.
 ///
 /// # Errors
-/// There is no such strategy (the error names the nearest), no such parameter, or a value is out of range.
+/// There is no such strategy (the error names the nearest), no such parameter, a value is out of range, or the strategy does not exist
+/// for these payoffs. Only the last depends on the payoffs.
 ///
 /// ```
 /// use polity_games::iterated::{Payoffs, strategy};
@@ -208,7 +223,8 @@ pub fn strategy(name: &str, parameters: &[(&str, f64)], payoffs: &Payoffs) -> Re
         }
     }
     if let Some(prepare) = rule.prepare {
-        numbers = prepare(numbers, payoffs).map_err(wrong)?;
+        numbers = prepare(numbers, payoffs)
+            .map_err(|message| StrategyError::Undefined { name: name.to_owned(), message })?;
     }
     Ok(Strategy { rule, label, numbers, payoffs: *payoffs })
 }
