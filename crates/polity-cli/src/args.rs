@@ -732,8 +732,8 @@ pub enum Concept {
 /// What `polity tournament` plays.
 #[derive(Debug, ClapArgs)]
 pub struct Playing {
-    /// A symmetric game of two players with two moves: prisoners-dilemma, donation, stag-hunt, chicken, snowdrift, coordination, or a
-    /// file in Gambit's format (.nfg). The first move of the game is C, the second D.
+    /// A symmetric game of two players with two moves: prisoners-dilemma, donation, stag-hunt, chicken, snowdrift, hawk-dove, deadlock,
+    /// coordination, or a file in Gambit's format (.nfg). The first move of the game is C, the second D.
     #[arg(value_name = "GAME")]
     pub game: String,
     /// Strategies, separated by commas, such as tit-for-tat,joss:p=0.8; or all.

@@ -12,7 +12,7 @@ use serde_json::{Value, json as object};
 use std::fmt::Write as _;
 
 /// A game that was named.
-enum Read {
+pub enum Read {
     Normal(Game),
     Extensive(Tree),
 }
@@ -46,7 +46,7 @@ pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
 }
 
 /// Reads a game from a file, or finds it by name.
-fn game(name: &str) -> Result<Read, String> {
+pub fn game(name: &str) -> Result<Read, String> {
     let text = || std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"));
     let blame = |error: String| format!("{name}: {error}");
     match name {

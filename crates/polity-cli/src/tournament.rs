@@ -3,11 +3,10 @@
 use super::args::{Evolving, Playing};
 use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line, print_text, table};
+use super::solve::{Read, game};
 use polity_games::iterated::evolution::{Moran, replicator};
 use polity_games::iterated::lattice::{Lattice, Neighbourhood};
 use polity_games::iterated::{Conditions, Length, Payoffs, Results, Strategy, Tournament, all, parse};
-use polity_games::normal;
-use polity_kernel::tree::nearest;
 use serde::Serialize;
 
 /// Steps of 0.1 of the replicator equation.
@@ -50,7 +49,7 @@ struct Share {
 
 pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let wrong = |message: String| Failure::new(Exit::Input, message);
-    let payoffs = payoffs(&asked.game)?;
+    let payoffs = payoffs(&asked.game).map_err(wrong)?;
     let length = match asked.continuation {
         Some(probability) => Length::Continues { probability, most: asked.turns },
         None => Length::Turns(asked.turns),
@@ -77,20 +76,11 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
 }
 
 /// Returns the payoffs of a game by name, or from a file in Gambit's format.
-fn payoffs(game: &str) -> Result<Payoffs, Failure> {
-    let wrong = |message: String| Failure::new(Exit::Input, message);
-    if let Some(payoffs) = Payoffs::named(game) {
-        return Ok(payoffs);
+fn payoffs(name: &str) -> Result<Payoffs, String> {
+    match game(name)? {
+        Read::Normal(game) => Payoffs::of(&game).map_err(|error| format!("{name}: {error}")),
+        Read::Extensive(_) => Err(format!("{name}: the game is in extensive form; strategies play games in normal form")),
     }
-    if !game.ends_with(".nfg") {
-        let meant = nearest(game, Payoffs::names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let known = Payoffs::names().collect::<Vec<_>>().join(", ");
-        let message = format!("there is no game `{game}`{meant} (known are {known}, and files that end in .nfg)");
-        return Err(wrong(message));
-    }
-    let text = std::fs::read_to_string(game).map_err(|error| wrong(format!("{game}: {error}")))?;
-    let game_of_file = normal::read(&text).map_err(|error| wrong(format!("{game}: {error}")))?;
-    Payoffs::of(&game_of_file).map_err(|error| wrong(format!("{game}: {error}")))
 }
 
 /// Returns the strategies of a list, and for `all` what was left out.
@@ -180,6 +170,8 @@ mod tests {
         for (asked, told) in [
             (asked("prisoners-dilema", "all"), "did you mean `prisoners-dilemma`?"),
             (asked("none.nfg", "all"), "none.nfg: "),
+            (asked("matching-pennies", "all"), "not symmetric"),
+            (asked("kuhn", "all"), "in extensive form"),
             (asked("chicken", "tit-for-tot"), "did you mean `tit-for-tat`?"),
             (asked("chicken", " , "), "at least one strategy"),
             (Playing { noise: 2.0, ..asked("chicken", "all") }, "0 to 1, not 2"),

@@ -18,36 +18,9 @@ pub struct Payoffs {
     pub dd: f64,
 }
 
-/// Games by name: cc, cd, dc, dd.
-const NAMED: [(&str, [f64; 4]); 6] = [
-    // Axelrod 1980.
-    ("prisoners-dilemma", [3.0, 0.0, 5.0, 1.0]),
-    // Benefit 3, cost 1 (Nowak 2006).
-    ("donation", [2.0, -1.0, 3.0, 0.0]),
-    // Skyrms 2004.
-    ("stag-hunt", [4.0, 0.0, 3.0, 3.0]),
-    // Rapoport and Chammah 1966: temptation, reward, sucker, punishment in this order.
-    ("chicken", [3.0, 1.0, 5.0, 0.0]),
-    // Benefit 2, cost 1 (Hauert and Doebeli 2004).
-    ("snowdrift", [1.5, 1.0, 2.0, 0.0]),
-    ("coordination", [1.0, 0.0, 0.0, 1.0]),
-];
-
 impl Payoffs {
     /// The prisoner's dilemma of Axelrod's tournaments (Axelrod 1980).
     pub const PRISONERS_DILEMMA: Payoffs = Payoffs { cc: 3.0, cd: 0.0, dc: 5.0, dd: 1.0 };
-
-    /// Returns the names of the games that [`Payoffs::named`] knows.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        NAMED.into_iter().map(|(name, _)| name)
-    }
-
-    /// Returns the payoffs of a classic game.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Payoffs> {
-        let (_, [cc, cd, dc, dd]) = NAMED.into_iter().find(|(known, _)| *known == name)?;
-        Some(Payoffs { cc, cd, dc, dd })
-    }
 
     /// Returns the payoffs of a game in normal form.
     ///
@@ -97,6 +70,7 @@ impl Payoffs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library;
     use crate::normal::read;
 
     #[test]
@@ -112,7 +86,6 @@ mod tests {
             let refused = Payoffs::of(&read(text).unwrap()).unwrap_err();
             assert!(refused.contains(told), "{refused}");
         }
-        assert_eq!(Payoffs::named("prisoners-dilemma"), Some(Payoffs::PRISONERS_DILEMMA));
-        assert_eq!(Payoffs::named("dilemma"), None);
+        assert_eq!(Payoffs::of(&library::named("prisoners-dilemma").unwrap()), Ok(Payoffs::PRISONERS_DILEMMA));
     }
 }

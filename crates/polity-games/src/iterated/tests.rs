@@ -169,7 +169,7 @@ fn names_are_unique_and_what_is_wrong_with_one_is_said() {
     assert_eq!(named(label).label(), label);
     assert_eq!(named("cycler-ccdd").label(), "cycler-ccdd");
     // In a game without temptation there is nothing to extort.
-    let (found, missing) = all(&Payoffs::named("coordination").unwrap());
+    let (found, missing) = all(&Payoffs::of(&crate::library::named("coordination").unwrap()).unwrap());
     assert!(
         found.len() + missing.len() == known.len()
             && missing.iter().any(|error| error.to_string().contains("zd-extort-2"))
