@@ -1,4 +1,4 @@
-//! Societies of strategies play the matches of the library of games.
+//! Societies of strategies play the same matches as `polity_games::iterated::play`.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::testing::{open, refused};
@@ -32,13 +32,13 @@ fn moves(scenario: &Json) -> [Vec<Move>; 2] {
                 }
             }
             Then::Done(_) => return made,
-            Then::More | Then::Wait => panic!("nobody is asked"),
+            Then::More | Then::Wait => panic!("no model is asked"),
         }
     }
 }
 
 #[test]
-fn a_society_plays_as_the_library_does() {
+fn a_society_plays_the_same_matches() {
     let conditions = Conditions { length: Length::Turns(60), ..Conditions::default() };
     for (one, two) in [
         ("tit-for-tat", "suspicious-tit-for-tat"),
@@ -59,7 +59,7 @@ fn a_society_plays_as_the_library_does() {
 }
 
 #[test]
-fn a_learner_may_sit_at_the_other_side() {
+fn a_strategy_plays_a_learner() {
     let [strategy, learner] = moves(&game(strategy("grudger"), json!("fictitious-play"), 30, 30));
     // The best reply to every frequency is to defect, and grudger never forgives.
     assert!(learner.iter().all(|made| *made == Move::Defect));

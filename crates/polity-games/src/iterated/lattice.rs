@@ -3,12 +3,12 @@
 use super::evolution::check;
 use polity_base::rng::{Draws, Stream};
 
-/// Who plays whom.
+/// The neighbours that a cell plays against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbourhood {
-    /// The four cells beside it (von Neumann).
+    /// The four cells that share an edge (von Neumann).
     Four,
-    /// The eight cells around it (Moore).
+    /// The eight cells that share an edge or a corner (Moore).
     Eight,
 }
 
@@ -116,7 +116,7 @@ impl Lattice {
         })
     }
 
-    /// Sums up what a cell gets. Neighbours are counted first, so that where they are cannot reach the sum.
+    /// Returns the sum of a cell's payoffs. Neighbours are counted by type first, so that their order does not affect rounding.
     fn score(&self, cell: usize, counts: &mut [u32]) -> f64 {
         counts.fill(0);
         self.around(cell).for_each(|other| counts[usize::from(self.cells[other])] += 1);

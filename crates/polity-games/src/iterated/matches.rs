@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Length {
     /// A fixed number of turns. No strategy knows it.
     Turns(u32),
-    /// After each turn another one follows with this probability, up to a number of turns.
+    /// After each turn another one follows with this probability, up to a maximum number of turns.
     Continues {
         /// The probability that another turn follows, 0 to below 1. The mean length is `1 / (1 - probability)`.
         probability: f64,
@@ -107,7 +107,7 @@ impl Outcome {
     }
 }
 
-/// What draws are for; the two players have their own.
+/// The streams of draws. Each player has its own draws for moves and for noise.
 const MOVES: Stream = Stream::Turn;
 const NOISE: Stream = Stream::World;
 const LENGTH: Stream = Stream::Episode;
@@ -157,8 +157,8 @@ struct Joint {
 /// wherever it is played. `moves`, if given, receives the moves of each player as they were played, noise included; old contents are
 /// removed.
 ///
-/// Without noise, and while neither strategy has drawn, a joint state that recurs repeats what has followed it. The rest is then
-/// counted instead of played, unless the moves are asked for; the result is the same.
+/// Without noise, and while neither strategy has drawn a random number, a joint state that recurs starts a cycle. The remaining cycles
+/// are then counted instead of played, unless the moves are asked for; the result is the same.
 ///
 /// The conditions must have passed [`Conditions::check`].
 #[must_use]

@@ -1,4 +1,4 @@
-//! Strategies that do not look at the other.
+//! Strategies that ignore the other player's moves.
 
 use super::{C, D, FIRST, Opening, Rule, Turn, probability};
 use crate::iterated::Move;
