@@ -92,12 +92,6 @@ impl Outcome {
         [self.cc + self.cd, self.cc + self.dc]
     }
 
-    /// Returns the outcome from the second player's point of view.
-    #[must_use]
-    pub fn turned(&self) -> Self {
-        Outcome { cd: self.dc, dc: self.cd, ..*self }
-    }
-
     /// Adds another match of the same players.
     pub fn add(&mut self, other: &Outcome) {
         self.cc += other.cc;
