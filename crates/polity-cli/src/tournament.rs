@@ -9,8 +9,9 @@ use polity_games::iterated::lattice::{Lattice, Neighbourhood};
 use polity_games::iterated::{Conditions, Length, Payoffs, Results, Strategy, Tournament, all, parse};
 use serde::Serialize;
 
-/// Steps of 0.1 of the replicator equation.
+/// Steps of the replicator equation, and their length times the range of payoffs: the result does not depend on the unit of payoffs.
 const STEPS: usize = 2000;
+const STEP: f64 = 0.5;
 /// Individuals of each strategy at the beginning of a Moran process, and the maximum number of births.
 const EACH: u64 = 10;
 const BIRTHS: u64 = 200_000;
@@ -64,7 +65,7 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let tournament =
         Tournament { strategies, conditions, repetitions, self_play: !asked.no_self_play, seed: asked.seed };
     let results = tournament.run(asked.json);
-    let evolution = asked.evolve.map(|kind| evolve(kind, &results, &tournament.strategies, asked.seed)).transpose();
+    let evolution = asked.evolve.map(|kind| evolve(kind, &results, &tournament)).transpose();
     let evolution = evolution.map_err(wrong)?;
     if asked.json {
         let page = Page { game: &asked.game, payoffs, results: &results, left_out: &left_out, evolution };
@@ -99,11 +100,14 @@ fn strategies(list: &str, payoffs: &Payoffs) -> Result<(Vec<Strategy>, Vec<Strin
 }
 
 /// Lets a population evolve that begins with equal shares of all strategies.
-fn evolve(kind: Evolving, results: &Results, strategies: &[Strategy], seed: u64) -> Result<Evolution, String> {
-    let (game, n) = (&results.payoffs, strategies.len());
+fn evolve(kind: Evolving, results: &Results, played: &Tournament) -> Result<Evolution, String> {
+    let Tournament { strategies, conditions: Conditions { payoffs, .. }, seed, .. } = played;
+    let (game, n, seed) = (&results.payoffs, strategies.len(), *seed);
     let (name, steps, shares) = match kind {
         Evolving::Replicator => {
-            let mut path = replicator(game, &vec![1.0; n], 0.1, STEPS)?;
+            let (low, high) = payoffs.range();
+            let step = if high > low { STEP / (high - low) } else { STEP };
+            let mut path = replicator(game, &vec![1.0; n], step, STEPS)?;
             ("replicator", STEPS as u64, path.pop().unwrap_or_default())
         }
         Evolving::Moran => {
@@ -189,10 +193,21 @@ mod tests {
             let (strategies, _) = strategies("grudger,defector,tit-for-tat", &payoffs).unwrap();
             let tournament =
                 Tournament { strategies, conditions: Conditions::default(), repetitions: 1, self_play: true, seed: 3 };
-            let evolution = super::evolve(evolve, &tournament.run(false), &tournament.strategies, 3).unwrap();
+            let evolution = super::evolve(evolve, &tournament.run(false), &tournament).unwrap();
             assert!((evolution.shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
             let defectors = evolution.shares.iter().find(|share| share.name == "defector").unwrap();
             assert!(defectors.share < 0.001, "{evolution:?}");
+            // The same game in a unit a thousand times smaller.
+            if let Evolving::Replicator = evolve {
+                let Payoffs { cc, cd, dc, dd } = Payoffs::PRISONERS_DILEMMA;
+                let [cc, cd, dc, dd] = [cc, cd, dc, dd].map(|payoff| 1000.0 * payoff);
+                let conditions = Conditions { payoffs: Payoffs { cc, cd, dc, dd }, ..Conditions::default() };
+                let tournament = Tournament { conditions, ..tournament };
+                let scaled = super::evolve(evolve, &tournament.run(false), &tournament).unwrap();
+                for (one, other) in evolution.shares.iter().zip(&scaled.shares) {
+                    assert!(one.name == other.name && (one.share - other.share).abs() < 1e-9, "{scaled:?}");
+                }
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ fn fitness(payoffs: &[Vec<f64>], shares: &[f64]) -> Vec<f64> {
 /// stay below about 1.
 ///
 /// # Errors
-/// The matrix is not square, or the shares or the step do not fit.
+/// The matrix is not square, the shares do not fit, or the step is so long that a share becomes negative.
 ///
 /// ```
 /// use polity_games::iterated::evolution::replicator;
@@ -67,7 +67,7 @@ pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) 
         let k2 = slope(&ahead(x, &k1, step / 2.0));
         let k3 = slope(&ahead(x, &k2, step / 2.0));
         let k4 = slope(&ahead(x, &k3, step));
-        let next = (0..x.len()).map(|i| (x[i] + step / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i])).max(0.0));
+        let next = (0..x.len()).map(|i| x[i] + step / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]));
         let next: Vec<f64> = next.collect();
         let next = shares(&next).map_err(|_| format!("the step {step} is too long for these payoffs"))?;
         path.push(next);
@@ -256,6 +256,8 @@ mod tests {
         assert!(ecological(&[vec![0.0]], &[1.0], 1).unwrap_err().contains("dies out"));
         assert!(ecological(&[vec![1.0]], &[1.0, 1.0], 1).unwrap_err().contains("matrix of 1 types needs 1 numbers"));
         assert!(replicator(&[vec![1.0]], &[0.0], 0.1, 1).unwrap_err().contains("above 0"));
+        let steep = [vec![0.0, 100.0], vec![300.0, 100.0]];
+        assert!(replicator(&steep, &[0.5, 0.5], 0.1, 100).unwrap_err().contains("step 0.1 is too long"));
     }
 
     /// The share of courses in which one mutant of type 1 among `size` takes over.

@@ -65,6 +65,13 @@ impl Payoffs {
         let [cc, cd, dc, dd] = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(own, other)| both(own, other)[0]);
         Ok(Payoffs { cc, cd, dc, dd })
     }
+
+    /// Returns the lowest and the highest payoff.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        let all = [self.cc, self.cd, self.dc, self.dd];
+        (all.into_iter().fold(f64::INFINITY, f64::min), all.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    }
 }
 
 #[cfg(test)]
