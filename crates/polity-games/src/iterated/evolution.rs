@@ -149,7 +149,9 @@ impl Moran {
         let mut steps = 0;
         while steps < self.steps && (self.mutation > 0.0 || fixed(&counts).is_none()) {
             self.weigh(payoffs, &counts, size, &mut weights);
-            let parent = draws.weighted(&weights).unwrap_or_default();
+            let Some(parent) = draws.weighted(&weights) else {
+                return Err("selection times payoffs is too large a number".into());
+            };
             let mut child = parent;
             if self.mutation > 0.0 && counts.len() > 1 && draws.chance(self.mutation) {
                 let other = draws.below(counts.len() as u64 - 1) as usize;
@@ -169,14 +171,15 @@ impl Moran {
         Ok(Course { counts, steps, fixed })
     }
 
-    /// Sets the weight of each type in the choice of a parent. The greatest fitness is 1, so that no exponential overflows.
+    /// Sets the weight of each type in the choice of a parent; that of an extinct type is 0. The greatest fitness is 1, so that no
+    /// exponential overflows.
     fn weigh(&self, payoffs: &[Vec<f64>], counts: &[u64], size: u64, weights: &mut [f64]) {
-        for (i, weight) in weights.iter_mut().enumerate() {
+        let mut best = f64::NEG_INFINITY;
+        for (i, weight) in weights.iter_mut().enumerate().filter(|(i, _)| counts[*i] > 0) {
             let all: f64 = payoffs[i].iter().zip(counts).map(|(payoff, count)| payoff * *count as f64).sum();
             *weight = self.selection * (all - payoffs[i][i]) / (size - 1) as f64;
+            best = best.max(*weight);
         }
-        let alive = weights.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(weight, _)| *weight);
-        let best = alive.fold(f64::NEG_INFINITY, f64::max);
         for (weight, count) in weights.iter_mut().zip(counts) {
             *weight = if *count == 0 { 0.0 } else { *count as f64 * libm::exp(*weight - best) };
         }
@@ -291,6 +294,8 @@ mod tests {
         assert_eq!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 3));
         assert_ne!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 4));
         assert!(moran.run(&game, &[1, 0], 1, 0).unwrap_err().contains("at least 2"));
+        let huge = [vec![1e300, 0.0], vec![0.0, 1e300]];
+        assert!(Moran { selection: 1e300, ..moran }.run(&huge, &[5, 5], 1, 0).unwrap_err().contains("too large"));
         assert!(Moran { mutation: 2.0, ..moran }.run(&game, &[5, 5], 1, 0).unwrap_err().contains("0 to 1"));
     }
 }
