@@ -171,8 +171,7 @@ pub fn play(
             own.reserve(turns as usize);
         }
     }
-    let counts = run(players, conditions.noise, &keys, turns, moves);
-    let [cc, cd, dc, dd] = counts;
+    let [cc, cd, dc, dd] = run(players, conditions.noise, &keys, turns, moves);
     Outcome { cc, cd, dc, dd }
 }
 
@@ -196,15 +195,15 @@ fn run(
     };
     let mut last = flip([first.first(&mut memories[0], &mut one), second.first(&mut memories[1], &mut two)]);
     let mut counts = [0; 4];
+    let mut seeks = noise == 0.0 && moves.is_none();
     let mut note = |last: [Move; 2], counts: &mut [u64; 4]| {
         counts[(last[0] as usize) << 1 | last[1] as usize] += 1;
         if let Some([own, other]) = &mut moves {
             own.push(last[0]);
             other.push(last[1]);
         }
-        moves.is_none()
     };
-    let mut seeks = note(last, &mut counts) && noise == 0.0;
+    note(last, &mut counts);
     // Brent's algorithm: the joint state is compared with the one at the last power of two.
     let mut kept = (Joint { memories, last }, 1, counts);
     let mut turn = 1;
