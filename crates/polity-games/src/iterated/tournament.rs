@@ -132,7 +132,7 @@ impl Tournament {
 
     fn ranking(&self, pairs: &[Pair], payoffs: &[Vec<f64>]) -> Vec<Rank> {
         let n = self.strategies.len();
-        let opponents = (n - usize::from(!self.self_play)).max(1) as f64;
+        let opponents = n.saturating_sub(usize::from(!self.self_play)).max(1) as f64;
         let mut ranking: Vec<Rank> = self
             .strategies
             .iter()
