@@ -162,11 +162,16 @@ fn names_are_unique_and_wrong_ones_are_refused() {
     assert_eq!(told("joss:q=1"), "strategy `joss`: there is no parameter `q`; it has p");
     assert_eq!(told("joss:p=1.5"), "strategy `joss`: `p` is 0 to 1, not 1.5");
     assert_eq!(told("joss:p=NaN"), "strategy `joss`: `p` is 0 to 1, not NaN");
+    assert_eq!(told("joss:p=0.5:p=0.6"), "strategy `joss`: `p` is given twice");
+    assert_eq!(told("go-by-majority:memory=1.5"), "strategy `go-by-majority`: `memory` is a whole number, not 1.5");
+    assert_eq!(told("zd-set-2:phi=-1"), "strategy `zd-set-2`: `phi` is a finite number of at least 0, not -1");
+    assert_eq!(told("zd-set-2:l=inf"), "strategy `zd-set-2`: `l` is a finite number, not inf");
     assert_eq!(told("joss:p"), "strategy `joss`: `p` is not a parameter: write `KEY=NUMBER`");
     assert!(told("cycler-cxd").contains("1 to 32 letters"));
     assert!(told("cycler-").contains("1 to 32 letters"));
     let label = "memory-one:cc=0.9:cd=0.25:first=0";
     assert_eq!(named(label).label(), label);
+    assert_eq!(named("memory-one:first=0:cd=0.25:cc=0.9").label(), label);
     assert_eq!(named("cycler-ccdd").label(), "cycler-ccdd");
     // In a game without temptation there is nothing to extort.
     let (found, missing) = all(&Payoffs::of(&crate::library::named("coordination").unwrap()).unwrap());
