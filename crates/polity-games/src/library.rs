@@ -24,7 +24,10 @@ pub const GAMES: [Entry; 19] = [
     plain("donation", "Help the other at a cost of 1 for a benefit of 3, or not (Nowak 2006)"),
     plain("stag-hunt", "Hunt a stag together, or a hare alone: trust against safety (Rousseau 1755)"),
     plain("chicken", "Who gives way? Aumann's (1974) example of a correlated equilibrium"),
-    plain("snowdrift", "Share a cost of 1 for a benefit of 2 to both, or leave it to the other (Hauert and Doebeli 2004)"),
+    plain(
+        "snowdrift",
+        "Share a cost of 1 for a benefit of 2 to both, or leave it to the other (Hauert and Doebeli 2004)",
+    ),
     plain("hawk-dove", "Fight or share a prize of 4 when a fight costs 6 (Maynard Smith and Price 1973)"),
     plain("battle-of-the-sexes", "Two who want to meet prefer different places"),
     plain("matching-pennies", "One wants to match, the other to differ"),

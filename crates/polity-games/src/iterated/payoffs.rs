@@ -1,6 +1,5 @@
 //! The payoffs of a symmetric game of two players with two moves.
 
-use super::Move;
 use crate::normal::Game;
 use serde::Serialize;
 
