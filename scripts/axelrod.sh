@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares the strategies of repeated games with the library Axelrod (PyPI): those without draws move by move, the others by their mean
-# scores. It installs the library in an environment of its own under target/. Ends with 1 if any pair differs.
+# Compares the strategies of repeated games with the library Axelrod (PyPI): deterministic ones move by move, random ones by their mean
+# scores. It installs the library in an environment of its own under target/. The exit code is 1 if any pair differs.
 #
 #   bash scripts/axelrod.sh [TURNS]    # 200 turns by default
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
 mkdir -p "$target"
 environment="$target/axelrod-venv"
-if [ ! -x "$environment/bin/python" ]; then
+if ! "$environment/bin/python" -c "import axelrod" 2>/dev/null; then
     python3 -m venv "$environment"
     # Later versions need PyTorch.
     "$environment/bin/pip" install --quiet axelrod==4.13.1
