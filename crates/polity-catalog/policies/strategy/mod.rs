@@ -75,7 +75,8 @@ impl PlayStrategy {
             }
             <[u16; 2]>::try_from(different).ok()
         };
-        let another = || Fault("`strategy` plays games of two players with two moves each; this is another game".into());
+        let another =
+            || Fault("`strategy` plays games of two players with two moves each; this is another game".into());
         let (own, others) = (actions(0).ok_or_else(another)?, actions(1).ok_or_else(another)?);
         let mut both = [[None; 2]; 2];
         for [mine, theirs, reward, others_reward] in rows {
