@@ -9,6 +9,8 @@ use polity_games::iterated::lattice::{Lattice, Neighbourhood};
 use polity_games::iterated::{Conditions, Length, Payoffs, Results, Strategy, Tournament, all, parse};
 use serde::Serialize;
 
+/// The maximum number of moves in the JSON: they are held in memory.
+const MOVES: u64 = 100_000_000;
 /// Steps of the replicator equation, and their length times the range of payoffs: the result does not depend on the unit of payoffs.
 const STEPS: usize = 2000;
 const STEP: f64 = 0.5;
@@ -58,6 +60,14 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let conditions = Conditions { payoffs, length, noise: asked.noise };
     conditions.check().map_err(wrong)?;
     let (strategies, left_out) = strategies(&asked.strategies, &payoffs)?;
+    let n = strategies.len() as u64;
+    let pairs = n * (n + 1) / 2;
+    let moves = pairs.saturating_mul(2 * u64::from(asked.turns));
+    if asked.json && moves > MOVES {
+        return Err(wrong(format!(
+            "--json prints all moves: {moves} of {pairs} pairs, and at most {MOVES} are printed; use fewer turns or strategies, or no --json"
+        )));
+    }
     for message in &left_out {
         note(&format!("left out: {message}"));
     }
@@ -182,6 +192,7 @@ mod tests {
             (asked("chicken", " , "), "at least one strategy"),
             (Playing { noise: 2.0, ..asked("chicken", "all") }, "0 to 1, not 2"),
             (Playing { turns: 0, ..asked("chicken", "all") }, "at least 1 turn"),
+            (Playing { turns: u32::MAX, ..asked("chicken", "defector") }, "8589934590 of 1 pairs"),
         ] {
             let failure = tournament(&asked).map(|_| ()).unwrap_err();
             assert!(failure.message().contains(told), "{}", failure.message());
