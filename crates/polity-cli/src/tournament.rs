@@ -65,7 +65,7 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let moves = pairs.saturating_mul(2 * u64::from(asked.turns));
     if asked.json && moves > MOVES {
         return Err(wrong(format!(
-            "--json prints all moves: {moves} of {pairs} pairs, and at most {MOVES} are printed; use fewer turns or strategies, or no --json"
+            "--json prints all moves, here up to {moves}; the maximum is {MOVES}: use fewer turns or strategies, or omit --json"
         )));
     }
     for message in &left_out {
@@ -192,7 +192,7 @@ mod tests {
             (asked("chicken", " , "), "at least one strategy"),
             (Playing { noise: 2.0, ..asked("chicken", "all") }, "0 to 1, not 2"),
             (Playing { turns: 0, ..asked("chicken", "all") }, "at least 1 turn"),
-            (Playing { turns: u32::MAX, ..asked("chicken", "defector") }, "8589934590 of 1 pairs"),
+            (Playing { turns: u32::MAX, ..asked("chicken", "defector") }, "up to 8589934590; the maximum is 100000000"),
         ] {
             let failure = tournament(&asked).map(|_| ()).unwrap_err();
             assert!(failure.message().contains(told), "{}", failure.message());
