@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares the strategies of repeated games with the library Axelrod (PyPI): those without draws move by move, the others by their mean
-# scores. It installs the library in an environment of its own, target/peers/axelrod. Ends with 1 if any pair differs.
+# Compares the strategies of repeated games with the library Axelrod (PyPI): deterministic ones move by move, random ones by their mean
+# scores. It installs the library in an environment of its own, target/peers/axelrod. The exit code is 1 if any pair differs.
 #
 #   bash scripts/axelrod.sh [TURNS]    # 200 turns by default
 set -euo pipefail

@@ -1,5 +1,5 @@
-"""Plays the strategies of polity against each other with the library Axelrod, and compares: every move of those without draws, and the
-mean scores of the others against a few opponents.
+"""Compares matches of Polity's strategies with the same matches in the library Axelrod: every move of the deterministic strategies, and
+the mean scores of the random ones against a few opponents.
 
     python compare-axelrod.py MOVES.json SCORES.json    # by the example `tournament` of polity-games, with --json and --scores
 
@@ -42,7 +42,7 @@ for kind in axelrod.all_strategies:
         KINDS.setdefault(plain(known), kind)
 
 
-# Those that the library does not list.
+# Strategies that the library does not list.
 UNLISTED = {
     "memory-one": lambda: axelrod.MemoryOnePlayer((1, 0, 0, 1)),
     "reactive": lambda: axelrod.ReactivePlayer((1, 0)),
@@ -74,23 +74,27 @@ for pair in pairs:
         equal[name][1] += 1
     if not same:
         turn = next((i for i in range(turns) if [side[i] for side in played] != [side[i] for side in pair["moves"]]), None)
-        differ.append(f"{' against '.join(pair['names'])}: first at turn {turn and turn + 1}")
+        where = "only in score" if turn is None else f"first at turn {turn + 1}"
+        differ.append(f"{' against '.join(pair['names'])}: {where}")
 
 print(f"axelrod {axelrod.__version__}: {len(names)} deterministic strategies, {len(pairs)} pairs, {turns} turns")
 for name, (same, all_) in equal.items():
     print(f"{name:<28} {same:>3} of {all_} pairs equal")
 print(f"pairs equal, move by move and in score: {len(pairs) - len(differ)} of {len(pairs)}")
 
-# Strategies that draw: mean scores over repetitions, in standard errors of the difference.
+# Random strategies: mean scores over repetitions, in standard errors of the difference.
 OPPONENTS = ["tit-for-tat", "defector", "alternator", "win-stay-lose-shift", "random"]
-REPETITIONS, OWN, LIMIT = 60, 300, 4.5
+REPETITIONS, LIMIT = 60, 4.5
 scores = {}
+own_repetitions = None
 for pair in json.load(open(sys.argv[2]))["pairs"]:
     (one, two), (first, second) = pair["names"], pair["scores"]
-    turns = pair["turns"] // OWN
-    scores[one, two], scores[two, one] = (first / OWN, second / OWN), (second / OWN, first / OWN)
+    # Both files have matches of the same length.
+    own_repetitions = pair["turns"] // turns
+    means = first / own_repetitions, second / own_repetitions
+    scores[one, two], scores[two, one] = means, means[::-1]
 random = [name for name in dict.fromkeys(one for one, _ in scores) if name not in equal]
-print(f"\n{len(random)} strategies that draw, {turns} turns, {REPETITIONS} repetitions by the library and {OWN} own ones")
+print(f"\n{len(random)} random strategies, {turns} turns, {REPETITIONS} repetitions by the library and {own_repetitions} by Polity")
 for name in random:
     worst = 0
     for seed, opponent in enumerate(OPPONENTS):
@@ -102,12 +106,12 @@ for name in random:
             sample.append([float(score) for score in match.final_score()])
         for side, own in enumerate(scores[name, opponent]):
             values = [score[side] for score in sample]
-            error = (variance(values) * (1 / REPETITIONS + 1 / OWN)) ** 0.5
+            error = (variance(values) * (1 / REPETITIONS + 1 / own_repetitions)) ** 0.5
             difference = abs(mean(values) - own)
             deviation = difference / error if error else (0 if difference < 1e-9 else float("inf"))
             worst = max(worst, deviation)
             if deviation > LIMIT:
-                differ.append(f"{name} against {opponent}, side {side}: {mean(values)} and {own}")
-    print(f"{name:<28} greatest difference of a mean: {worst:.1f} standard errors")
+                differ.append(f"{name} against {opponent}, player {side + 1}: {mean(values)} by the library, {own} by Polity")
+    print(f"{name:<28} largest difference of means: {worst:.1f} standard errors")
 if differ:
     sys.exit("\n".join(differ))

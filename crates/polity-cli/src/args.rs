@@ -439,8 +439,8 @@ pub enum Verb {
     /// Find equilibria of a game: a file in Gambit's format (.nfg, .efg), or a known game such as prisoners-dilemma, chicken, kuhn or
     /// leduc.
     Solve(Solving),
-    /// Let strategies of a repeated game for two players play each other, and rank them; --json prints all moves. With --evolve, a
-    /// population of strategies evolves by their payoffs.
+    /// Let strategies of a repeated two-player game play each other, and rank them; --json adds all moves. With --evolve, a population of
+    /// these strategies evolves according to their payoffs.
     Tournament(Playing),
     /// Show the progress of the runs in a folder: running, paused, stopped, done or damaged; rounds, rate, time left, spending, and what
     /// they wait for. It changes nothing, and works while they run.
@@ -744,17 +744,17 @@ pub enum Concept {
 /// What `polity tournament` plays.
 #[derive(Debug, ClapArgs)]
 pub struct Playing {
-    /// A symmetric game of two players with two moves: prisoners-dilemma, donation, stag-hunt, chicken, snowdrift, coordination, or a
-    /// file in Gambit's format (.nfg). The first move of the game is C, the second D.
+    /// A symmetric game of two players with two moves: prisoners-dilemma, donation, stag-hunt, chicken, snowdrift, hawk-dove, deadlock,
+    /// coordination, or a file in Gambit's format (.nfg). The first move of the game is C, the second D.
     #[arg(value_name = "GAME")]
     pub game: String,
-    /// Strategies, separated by commas, such as tit-for-tat,joss:p=0.8; or all.
+    /// Strategies, separated by commas, such as tit-for-tat,joss:p=0.8; all: every known strategy.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub strategies: String,
-    /// Turns of a match; with --continuation the maximum.
+    /// Turns of a match; with --continuation, the maximum.
     #[arg(long, default_value_t = 200, value_parser = whole::<u32>, allow_negative_numbers = true)]
     pub turns: u32,
-    /// Probability that another turn follows. No strategy knows when a match ends.
+    /// Probability that another turn follows. Strategies do not know when a match ends.
     #[arg(long, value_name = "PROBABILITY", value_parser = decimal, allow_negative_numbers = true)]
     pub continuation: Option<f64>,
     /// Matches of each pair.
@@ -766,10 +766,10 @@ pub struct Playing {
     /// Seed of random strategies, of noise and of evolution.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Leave out matches of a strategy against itself.
+    /// Do not let strategies play against copies of themselves.
     #[arg(long, conflicts_with = "evolve")]
     pub no_self_play: bool,
-    /// Let a population of the strategies evolve from equal shares: replicator, moran or spatial.
+    /// Let a population evolve from equal shares of the strategies: replicator, moran or spatial.
     #[arg(long, value_enum, value_name = "DYNAMICS")]
     pub evolve: Option<Evolving>,
     /// Print one JSON object as the last line on standard output.

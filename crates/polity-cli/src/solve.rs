@@ -18,7 +18,7 @@ use std::path::Path;
 const LARGEST: u64 = 64 << 20;
 
 /// A game that was named.
-enum Read {
+pub enum Read {
     Normal(Game),
     Extensive(Tree),
 }
@@ -54,7 +54,7 @@ pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
 }
 
 /// Reads a game from a file, or finds it by name.
-fn game(name: &str) -> Result<Read, String> {
+pub fn game(name: &str) -> Result<Read, String> {
     let is_file = Path::new(name).exists() || name.ends_with(".nfg") || name.ends_with(".efg");
     if !is_file {
         return match extensive::game(name) {

@@ -3,15 +3,17 @@
 use super::args::{Evolving, Playing};
 use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line, print_text, table};
+use super::solve::{Read, game};
 use polity_games::iterated::evolution::{Moran, replicator};
 use polity_games::iterated::lattice::{Lattice, Neighbourhood};
 use polity_games::iterated::{Conditions, Length, Payoffs, Results, Strategy, Tournament, all, parse};
-use polity_games::normal;
-use polity_kernel::tree::nearest;
 use serde::Serialize;
 
-/// Steps of 0.1 of the replicator equation.
+/// The maximum number of moves in the JSON: they are held in memory.
+const MOVES: u64 = 100_000_000;
+/// Steps of the replicator equation, and their length times the range of payoffs: the result does not depend on the unit of payoffs.
 const STEPS: usize = 2000;
+const STEP: f64 = 0.5;
 /// Individuals of each strategy at the beginning of a Moran process, and the maximum number of births.
 const EACH: u64 = 10;
 const BIRTHS: u64 = 200_000;
@@ -50,7 +52,7 @@ struct Share {
 
 pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let wrong = |message: String| Failure::new(Exit::Input, message);
-    let payoffs = payoffs(&asked.game)?;
+    let payoffs = payoffs(&asked.game).map_err(wrong)?;
     let length = match asked.continuation {
         Some(probability) => Length::Continues { probability, most: asked.turns },
         None => Length::Turns(asked.turns),
@@ -58,6 +60,14 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let conditions = Conditions { payoffs, length, noise: asked.noise };
     conditions.check().map_err(wrong)?;
     let (strategies, left_out) = strategies(&asked.strategies, &payoffs)?;
+    let n = strategies.len() as u64;
+    let pairs = n * (n + 1) / 2;
+    let moves = pairs.saturating_mul(2 * u64::from(asked.turns));
+    if asked.json && moves > MOVES {
+        return Err(wrong(format!(
+            "--json prints all moves, here up to {moves}; the maximum is {MOVES}: use fewer turns or strategies, or omit --json"
+        )));
+    }
     for message in &left_out {
         note(&format!("left out: {message}"));
     }
@@ -65,7 +75,7 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let tournament =
         Tournament { strategies, conditions, repetitions, self_play: !asked.no_self_play, seed: asked.seed };
     let results = tournament.run(asked.json);
-    let evolution = asked.evolve.map(|kind| evolve(kind, &results, &tournament.strategies, asked.seed)).transpose();
+    let evolution = asked.evolve.map(|kind| evolve(kind, &results, &tournament)).transpose();
     let evolution = evolution.map_err(wrong)?;
     if asked.json {
         let page = Page { game: &asked.game, payoffs, results: &results, left_out: &left_out, evolution };
@@ -77,20 +87,13 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
 }
 
 /// Returns the payoffs of a game by name, or from a file in Gambit's format.
-fn payoffs(game: &str) -> Result<Payoffs, Failure> {
-    let wrong = |message: String| Failure::new(Exit::Input, message);
-    if let Some(payoffs) = Payoffs::named(game) {
-        return Ok(payoffs);
+fn payoffs(name: &str) -> Result<Payoffs, String> {
+    match game(name)? {
+        Read::Normal(game) => Payoffs::of(&game).map_err(|error| format!("{name}: {error}")),
+        Read::Extensive(_) => {
+            Err(format!("{name}: the game is in extensive form; strategies play games in normal form"))
+        }
     }
-    if !game.ends_with(".nfg") {
-        let meant = nearest(game, Payoffs::names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let known = Payoffs::names().collect::<Vec<_>>().join(", ");
-        let message = format!("there is no game `{game}`{meant} (known are {known}, and files that end in .nfg)");
-        return Err(wrong(message));
-    }
-    let text = std::fs::read_to_string(game).map_err(|error| wrong(format!("{game}: {error}")))?;
-    let game_of_file = normal::read(&text).map_err(|error| wrong(format!("{game}: {error}")))?;
-    Payoffs::of(&game_of_file).map_err(|error| wrong(format!("{game}: {error}")))
 }
 
 /// Returns the strategies of a list, and for `all` what was left out.
@@ -109,11 +112,14 @@ fn strategies(list: &str, payoffs: &Payoffs) -> Result<(Vec<Strategy>, Vec<Strin
 }
 
 /// Lets a population evolve that begins with equal shares of all strategies.
-fn evolve(kind: Evolving, results: &Results, strategies: &[Strategy], seed: u64) -> Result<Evolution, String> {
-    let (game, n) = (&results.payoffs, strategies.len());
+fn evolve(kind: Evolving, results: &Results, played: &Tournament) -> Result<Evolution, String> {
+    let Tournament { strategies, conditions: Conditions { payoffs, .. }, seed, .. } = played;
+    let (game, n, seed) = (&results.payoffs, strategies.len(), *seed);
     let (name, steps, shares) = match kind {
         Evolving::Replicator => {
-            let mut path = replicator(game, &vec![1.0; n], 0.1, STEPS)?;
+            let (low, high) = payoffs.range();
+            let step = if high > low { STEP / (high - low) } else { STEP };
+            let mut path = replicator(game, &vec![1.0; n], step, STEPS)?;
             ("replicator", STEPS as u64, path.pop().unwrap_or_default())
         }
         Evolving::Moran => {
@@ -180,10 +186,13 @@ mod tests {
         for (asked, told) in [
             (asked("prisoners-dilema", "all"), "did you mean `prisoners-dilemma`?"),
             (asked("none.nfg", "all"), "none.nfg: "),
+            (asked("matching-pennies", "all"), "not symmetric"),
+            (asked("kuhn", "all"), "in extensive form"),
             (asked("chicken", "tit-for-tot"), "did you mean `tit-for-tat`?"),
             (asked("chicken", " , "), "at least one strategy"),
             (Playing { noise: 2.0, ..asked("chicken", "all") }, "0 to 1, not 2"),
             (Playing { turns: 0, ..asked("chicken", "all") }, "at least 1 turn"),
+            (Playing { turns: u32::MAX, ..asked("chicken", "defector") }, "up to 8589934590; the maximum is 100000000"),
         ] {
             let failure = tournament(&asked).map(|_| ()).unwrap_err();
             assert!(failure.message().contains(told), "{}", failure.message());
@@ -197,10 +206,22 @@ mod tests {
             let (strategies, _) = strategies("grudger,defector,tit-for-tat", &payoffs).unwrap();
             let tournament =
                 Tournament { strategies, conditions: Conditions::default(), repetitions: 1, self_play: true, seed: 3 };
-            let evolution = super::evolve(evolve, &tournament.run(false), &tournament.strategies, 3).unwrap();
+            let evolution = super::evolve(evolve, &tournament.run(false), &tournament).unwrap();
             assert!((evolution.shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
             let defectors = evolution.shares.iter().find(|share| share.name == "defector").unwrap();
             assert!(defectors.share < 0.001, "{evolution:?}");
+            // The same game in a unit a thousand times smaller.
+            if let Evolving::Replicator = evolve {
+                let Payoffs { cc, cd, dc, dd } = Payoffs::PRISONERS_DILEMMA;
+                let [cc, cd, dc, dd] = [cc, cd, dc, dd].map(|payoff| 1000.0 * payoff);
+                let conditions = Conditions { payoffs: Payoffs { cc, cd, dc, dd }, ..Conditions::default() };
+                let tournament = Tournament { conditions, ..tournament };
+                let scaled = super::evolve(evolve, &tournament.run(false), &tournament).unwrap();
+                for one in &evolution.shares {
+                    let other = scaled.shares.iter().find(|other| other.name == one.name).unwrap();
+                    assert!((one.share - other.share).abs() < 1e-9, "{scaled:?}");
+                }
+            }
         }
     }
 }

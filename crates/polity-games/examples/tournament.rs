@@ -1,7 +1,8 @@
 //! A round robin of all strategies: `cargo run --release -p polity-games --example tournament`.
 //!
 //! Without arguments it prints the ranking, and how many turns it plays in a second. For `scripts/axelrod.sh`, `--json [TURNS]` prints
-//! the moves of all matches between strategies that draw nothing, and `--scores [TURNS]` the sums of 300 repetitions of all matches.
+//! the moves of all matches between deterministic strategies, and `--scores [TURNS]` the scores of all matches, summed over 300
+//! repetitions.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use polity_games::iterated::{Conditions, Length, Tournament, all};

@@ -1,6 +1,7 @@
 //! Textbook games in normal form, by name.
 
 use crate::normal::Game;
+use polity_base::tree::nearest;
 
 /// A game of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +19,15 @@ const fn plain(name: &'static str, summary: &'static str) -> Entry {
 }
 
 /// The games of the library. Sources: Luce and Raiffa 1957, Rapoport and Guyer 1966, and as stated.
-pub const GAMES: [Entry; 17] = [
+pub const GAMES: [Entry; 19] = [
     plain("prisoners-dilemma", "Both would rather cooperate, and defect (payoffs of Axelrod 1984)"),
+    plain("donation", "Help the other at a cost of 1 for a benefit of 3, or not (Nowak 2006)"),
     plain("stag-hunt", "Hunt a stag together, or a hare alone: trust against safety (Rousseau 1755)"),
     plain("chicken", "Who gives way? Aumann's (1974) example of a correlated equilibrium"),
+    plain(
+        "snowdrift",
+        "Share a cost of 1 for a benefit of 2 to both, or leave it to the other (Hauert and Doebeli 2004)",
+    ),
     plain("hawk-dove", "Fight or share a prize of 4 when a fight costs 6 (Maynard Smith and Price 1973)"),
     plain("battle-of-the-sexes", "Two who want to meet prefer different places"),
     plain("matching-pennies", "One wants to match, the other to differ"),
@@ -78,7 +84,9 @@ pub fn named(name: &str) -> Result<Game, String> {
         }
         _ => {
             let names: Vec<&str> = GAMES.iter().map(|entry| entry.name).collect();
-            Err(format!("there is no game `{name}` in the library; there are {}", names.join(", ")))
+            let near = nearest(name, names.iter().copied());
+            let meant = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            Err(format!("there is no game `{name}` in the library{meant} (known are {})", names.join(", ")))
         }
     }
 }
@@ -88,8 +96,10 @@ fn make(name: &str, number: usize) -> Result<Game, String> {
         |names: [&str; 2], own: [[f64; 2]; 2]| of_two(name, names, names, own.map(|row| row.to_vec()), None);
     match name {
         "prisoners-dilemma" => symmetric(["cooperate", "defect"], [[3.0, 0.0], [5.0, 1.0]]),
+        "donation" => symmetric(["cooperate", "defect"], [[2.0, -1.0], [3.0, 0.0]]),
         "stag-hunt" => symmetric(["stag", "hare"], [[4.0, 0.0], [3.0, 3.0]]),
         "chicken" => symmetric(["swerve", "straight"], [[6.0, 2.0], [7.0, 0.0]]),
+        "snowdrift" => symmetric(["cooperate", "defect"], [[1.5, 1.0], [2.0, 0.0]]),
         "hawk-dove" => symmetric(["hawk", "dove"], [[-1.0, 4.0], [0.0, 2.0]]),
         "deadlock" => symmetric(["cooperate", "defect"], [[2.0, 1.0], [4.0, 3.0]]),
         "coordination" => symmetric(["left", "right"], [[1.0, 0.0], [0.0, 1.0]]),

@@ -36,10 +36,13 @@ fn textbook_games_have_their_known_equilibria() {
     let (a, b): (&[f64], &[f64]) = (&[1.0, 0.0], &[0.0, 1.0]);
     type Known<'a> = Vec<[&'a [f64]; 2]>;
     // All equilibria of each game, by hand; see the sources in the library.
-    let known: [(&str, Known<'_>); 13] = [
+    let known: [(&str, Known<'_>); 15] = [
         ("prisoners-dilemma", vec![[b, b]]),
+        ("donation", vec![[b, b]]),
         ("stag-hunt", vec![[a, a], [b, b], [&[0.75, 0.25], &[0.75, 0.25]]]),
         ("chicken", vec![[a, b], [b, a], [mostly, mostly]]),
+        // (b - c) / (b - c / 2) = 2 / 3 cooperate, where b = 2 and c = 1.
+        ("snowdrift", vec![[a, b], [b, a], [mostly, mostly]]),
         // V / C = 2 / 3 fight.
         ("hawk-dove", vec![[a, b], [b, a], [mostly, mostly]]),
         ("battle-of-the-sexes", vec![[a, a], [b, b], [&[0.6, 0.4], &[0.4, 0.6]]]),
@@ -71,6 +74,7 @@ fn every_game_of_the_library_is_made_and_read_back() {
         assert_eq!(read(&game.write()).unwrap(), game, "{}", entry.name);
     }
     assert!(library::named("prisoners").unwrap_err().contains("prisoners-dilemma"));
+    assert!(library::named("prisoners-dilema").unwrap_err().contains("did you mean `prisoners-dilemma`?"));
     assert!(library::named("chicken-3").is_err());
 }
 

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use polity_games::iterated::{Memory, Move, Payoffs, Strategy, parse};
+use polity_games::iterated::{Memory, Move, Payoffs, Strategy, StrategyError, parse};
 use polity_kernel::Invalid;
 use polity_kernel::interface::{NumberSlot, TableSlot};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
@@ -11,6 +11,8 @@ use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -34,8 +36,8 @@ impl Default for Params {
 /// Plays a strategy.
 pub struct PlayStrategy {
     play: String,
-    /// The strategy in the prisoner's dilemma of Axelrod's tournaments; in a game with these payoffs it is ready.
-    usual: Option<Strategy>,
+    /// The strategy for the payoffs of the first turn; for other payoffs it is made in each turn.
+    first: OnceLock<Strategy>,
     payoffs: (TableSlot, [usize; 4]),
     others: (TableSlot, [usize; 1]),
     own: NumberSlot,
@@ -61,43 +63,44 @@ struct Seen {
 impl PlayStrategy {
     /// Reads the game from the table of payoffs.
     fn seen(&self, turn: &Turn<'_>) -> Result<Seen, Fault> {
-        let (payoffs, [own, other, reward, others_reward]) = self.payoffs;
-        let mut rows = Vec::new();
-        for row in turn.observation.table(payoffs) {
-            let [own, other] = [own, other].map(|place| row[place] as u16);
-            rows.push((own, other, row[reward], row[others_reward]));
-        }
-        let two = |numbers: &mut dyn Iterator<Item = u16>| -> Option<[u16; 2]> {
-            let mut different = Vec::new();
-            for number in numbers {
-                if !different.contains(&number) {
-                    different.push(number);
+        let (table, places) = self.payoffs;
+        let rows: Vec<[f64; 4]> = turn.observation.table(table).map(|row| places.map(|place| row[place])).collect();
+        let actions = |side: usize| {
+            let mut different: Vec<u16> = Vec::new();
+            for row in &rows {
+                let action = row[side] as u16;
+                if !different.contains(&action) {
+                    different.push(action);
                 }
             }
-            different.try_into().ok()
+            <[u16; 2]>::try_from(different).ok()
         };
-        let own = two(&mut rows.iter().map(|row| row.0));
-        let others = two(&mut rows.iter().map(|row| row.1));
-        let (Some(own), Some(others)) = (own, others) else {
-            return Err(Fault(
-                "`strategy` plays games of two players with two moves each; this is another game".into(),
-            ));
-        };
-        let found = |mine: usize, theirs: usize| {
-            let row = rows.iter().find(|row| (row.0, row.1) == (own[mine], others[theirs]));
-            row.map_or((0.0, 0.0), |row| (row.2, row.3))
-        };
-        // In a symmetric game the other would get the same in this place.
-        if [(0, 0), (0, 1), (1, 0), (1, 1)]
-            .into_iter()
-            .any(|(mine, theirs)| found(mine, theirs).0 != found(theirs, mine).1)
-        {
-            return Err(Fault(
-                "`strategy` plays symmetric games; in this one the two players have different payoffs".into(),
-            ));
+        let another =
+            || Fault("`strategy` plays games of two players with two moves each; this is another game".into());
+        let (own, others) = (actions(0).ok_or_else(another)?, actions(1).ok_or_else(another)?);
+        let mut both = [[None; 2]; 2];
+        for [mine, theirs, reward, others_reward] in rows {
+            let place = |action: f64, actions: [u16; 2]| usize::from(action as u16 == actions[1]);
+            both[place(mine, own)][place(theirs, others)] = Some([reward, others_reward]);
         }
-        let of = |mine, theirs| found(mine, theirs).0;
-        Ok(Seen { payoffs: Payoffs { cc: of(0, 0), cd: of(0, 1), dc: of(1, 0), dd: of(1, 1) }, own, others })
+        let [[Some(cc), Some(cd)], [Some(dc), Some(dd)]] = both else { return Err(another()) };
+        let both = [[cc, cd], [dc, dd]];
+        let payoffs = Payoffs::symmetric(|mine, theirs| both[mine][theirs]);
+        let payoffs = payoffs.map_err(|error| Fault(format!("`strategy` plays symmetric games: {error}")))?;
+        Ok(Seen { payoffs, own, others })
+    }
+
+    /// Returns the strategy for the payoffs of a game.
+    fn strategy(&self, payoffs: &Payoffs) -> Result<Cow<'_, Strategy>, Fault> {
+        if let Some(first) = self.first.get().filter(|first| first.payoffs() == payoffs) {
+            return Ok(Cow::Borrowed(first));
+        }
+        let made = parse(&self.play, payoffs).map_err(|error| Fault(error.to_string()))?;
+        if self.first.get().is_none() {
+            // If another turn was faster, its strategy stays: both serve any turn alike.
+            let _ = self.first.set(made.clone());
+        }
+        Ok(Cow::Owned(made))
     }
 }
 
@@ -115,16 +118,14 @@ impl Policy for PlayStrategy {
     type State = Remembered;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
-        let usual = parse(&params.play, &Payoffs::PRISONERS_DILEMMA);
-        // Without the payoffs of the game only names and parameters can be checked: these do not depend on payoffs.
-        if let Err(error) = &usual
-            && Payoffs::names().filter_map(Payoffs::named).all(|payoffs| parse(&params.play, &payoffs).is_err())
-        {
-            return Err(Invalid { key: "play".into(), message: error.to_string() });
+        // Whether the strategy exists for the payoffs of the game shows in the first turn; all else is checked here.
+        match parse(&params.play, &Payoffs::PRISONERS_DILEMMA) {
+            Ok(_) | Err(StrategyError::Undefined { .. }) => {}
+            Err(error) => return Err(Invalid { key: "play".into(), message: error.to_string() }),
         }
         Ok(PlayStrategy {
             play: params.play,
-            usual: usual.ok(),
+            first: OnceLock::new(),
             payoffs: setup.table("payoffs", ["own", "other", "reward", "others-reward"])?,
             others: setup.table("others-last", ["move"])?,
             own: setup.number("own-last")?,
@@ -142,14 +143,7 @@ impl Policy for PlayStrategy {
             return Ok(());
         }
         let Seen { payoffs, own: actions, others } = self.seen(turn)?;
-        let made_here;
-        let strategy = match &self.usual {
-            Some(usual) if payoffs == Payoffs::PRISONERS_DILEMMA => usual,
-            _ => {
-                made_here = parse(&self.play, &payoffs).map_err(|error| Fault(error.to_string()))?;
-                &made_here
-            }
-        };
+        let strategy = self.strategy(&payoffs)?;
         if turn.observation.number(self.round) == 0.0 {
             *state = Remembered::default();
         }

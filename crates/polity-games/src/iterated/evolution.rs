@@ -5,7 +5,7 @@
 
 use polity_base::rng::{Draws, Stream};
 
-/// Refuses what is not a square matrix of finite numbers, or shares that do not fit it.
+/// Refuses a matrix that is not square or has numbers that are not finite, and a start with another number of types.
 pub(super) fn check(payoffs: &[Vec<f64>], start: usize) -> Result<(), String> {
     let n = payoffs.len();
     if n == 0 || payoffs.iter().any(|row| row.len() != n || row.iter().any(|x| !x.is_finite())) {
@@ -13,7 +13,7 @@ pub(super) fn check(payoffs: &[Vec<f64>], start: usize) -> Result<(), String> {
     }
     match start == n {
         true => Ok(()),
-        false => Err(format!("{n} types of the matrix need {n} numbers to begin with, not {start}")),
+        false => Err(format!("a matrix of {n} types needs {n} numbers to start from, not {start}")),
     }
 }
 
@@ -34,11 +34,11 @@ fn fitness(payoffs: &[Vec<f64>], shares: &[f64]) -> Vec<f64> {
 /// Integrates the replicator equation `x'_i = x_i · (f_i − Σ x_j f_j)` (Taylor and Jonker 1978) by the classical method of Runge and
 /// Kutta, and returns the shares at the beginning and after each step.
 ///
-/// `start`: shares, scaled to sum to 1; a type with share 0 stays out. `step`: the length of a step in time, so that payoffs times step
+/// `start`: shares, scaled to sum to 1; a type with share 0 never appears. `step`: the length of a step in time, so that payoffs times step
 /// stay below about 1.
 ///
 /// # Errors
-/// The matrix is not square, or the shares or the step do not fit.
+/// The matrix is not square, the shares do not fit, or the step is so long that a share becomes negative.
 ///
 /// ```
 /// use polity_games::iterated::evolution::replicator;
@@ -67,7 +67,7 @@ pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) 
         let k2 = slope(&ahead(x, &k1, step / 2.0));
         let k3 = slope(&ahead(x, &k2, step / 2.0));
         let k4 = slope(&ahead(x, &k3, step));
-        let next = (0..x.len()).map(|i| (x[i] + step / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i])).max(0.0));
+        let next = (0..x.len()).map(|i| x[i] + step / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]));
         let next: Vec<f64> = next.collect();
         let next = shares(&next).map_err(|_| format!("the step {step} is too long for these payoffs"))?;
         path.push(next);
@@ -79,22 +79,22 @@ pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) 
 /// at the beginning and after each generation.
 ///
 /// # Errors
-/// The matrix is not square, a payoff is below 0, the shares do not fit, or nobody has a payoff above 0.
+/// The matrix is not square, a payoff is below 0, the shares do not fit, or the mean payoff becomes 0.
 pub fn ecological(payoffs: &[Vec<f64>], start: &[f64], generations: usize) -> Result<Vec<Vec<f64>>, String> {
     check(payoffs, start.len())?;
     if payoffs.iter().flatten().any(|x| *x < 0.0) {
-        return Err("numbers of descendants are in proportion to payoffs, so payoffs are at least 0".into());
+        return Err("types grow in proportion to their payoffs, so payoffs are at least 0".into());
     }
     let mut path = vec![shares(start)?];
     for _ in 0..generations {
         let x = &path[path.len() - 1];
         let grown: Vec<f64> = fitness(payoffs, x).iter().zip(x).map(|(f, x)| f * x).collect();
-        path.push(shares(&grown).map_err(|_| "nobody has a payoff above 0, so nobody has descendants")?);
+        path.push(shares(&grown).map_err(|_| "the mean payoff is 0, so the population dies out")?);
     }
     Ok(path)
 }
 
-/// A Moran process: in each step one individual, chosen by fitness, has a descendant, which replaces one that is chosen uniformly
+/// A Moran process: in each step an individual, chosen by fitness, has a descendant, which replaces a uniformly chosen individual
 /// (Moran 1958; with payoffs by frequency Nowak, Sasaki, Taylor and Fudenberg 2004).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moran {
@@ -106,14 +106,14 @@ pub struct Moran {
     pub steps: u64,
 }
 
-/// The course of a Moran process.
+/// The result of a Moran process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     /// Individuals of each type at the end.
     pub counts: Vec<u64>,
     /// Steps made.
     pub steps: u64,
-    /// The type that everybody belongs to at the end, if there is one. Without mutation the process ends there.
+    /// The type that all individuals have at the end, if there is one. Without mutation the process ends there.
     pub fixed: Option<usize>,
 }
 
@@ -149,7 +149,9 @@ impl Moran {
         let mut steps = 0;
         while steps < self.steps && (self.mutation > 0.0 || fixed(&counts).is_none()) {
             self.weigh(payoffs, &counts, size, &mut weights);
-            let parent = draws.weighted(&weights).unwrap_or_default();
+            let Some(parent) = draws.weighted(&weights) else {
+                return Err("selection times payoffs is too large a number".into());
+            };
             let mut child = parent;
             if self.mutation > 0.0 && counts.len() > 1 && draws.chance(self.mutation) {
                 let other = draws.below(counts.len() as u64 - 1) as usize;
@@ -169,14 +171,15 @@ impl Moran {
         Ok(Course { counts, steps, fixed })
     }
 
-    /// Sets the weight of each type in the choice of a parent. The greatest fitness is 1, so that no exponential overflows.
+    /// Sets the weight of each type in the choice of a parent; that of an extinct type is 0. The greatest fitness is 1, so that no
+    /// exponential overflows.
     fn weigh(&self, payoffs: &[Vec<f64>], counts: &[u64], size: u64, weights: &mut [f64]) {
-        for (i, weight) in weights.iter_mut().enumerate() {
+        let mut best = f64::NEG_INFINITY;
+        for (i, weight) in weights.iter_mut().enumerate().filter(|(i, _)| counts[*i] > 0) {
             let all: f64 = payoffs[i].iter().zip(counts).map(|(payoff, count)| payoff * *count as f64).sum();
             *weight = self.selection * (all - payoffs[i][i]) / (size - 1) as f64;
+            best = best.max(*weight);
         }
-        let alive = weights.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(weight, _)| *weight);
-        let best = alive.fold(f64::NEG_INFINITY, f64::max);
         for (weight, count) in weights.iter_mut().zip(counts) {
             *weight = if *count == 0 { 0.0 } else { *count as f64 * libm::exp(*weight - best) };
         }
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_path_rests_nobody_has_a_better_reply() {
+    fn where_a_path_rests_no_type_does_better_than_the_mean() {
         let mut rested = 0;
         for game in 0..40 {
             let mut draws = Draws::new(1, Stream::Design, game, 0);
@@ -253,9 +256,11 @@ mod tests {
         assert_eq!(path[1], [1.5 / 4.5, 3.0 / 4.5]);
         assert!(path[60][1] > 0.99);
         assert!(ecological(&[vec![-1.0]], &[1.0], 1).unwrap_err().contains("at least 0"));
-        assert!(ecological(&[vec![0.0]], &[1.0], 1).unwrap_err().contains("nobody"));
-        assert!(ecological(&[vec![1.0]], &[1.0, 1.0], 1).unwrap_err().contains("1 types"));
+        assert!(ecological(&[vec![0.0]], &[1.0], 1).unwrap_err().contains("dies out"));
+        assert!(ecological(&[vec![1.0]], &[1.0, 1.0], 1).unwrap_err().contains("matrix of 1 types needs 1 numbers"));
         assert!(replicator(&[vec![1.0]], &[0.0], 0.1, 1).unwrap_err().contains("above 0"));
+        let steep = [vec![0.0, 100.0], vec![300.0, 100.0]];
+        assert!(replicator(&steep, &[0.5, 0.5], 0.1, 100).unwrap_err().contains("step 0.1 is too long"));
     }
 
     /// The share of courses in which one mutant of type 1 among `size` takes over.
@@ -289,6 +294,8 @@ mod tests {
         assert_eq!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 3));
         assert_ne!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 4));
         assert!(moran.run(&game, &[1, 0], 1, 0).unwrap_err().contains("at least 2"));
+        let huge = [vec![1e300, 0.0], vec![0.0, 1e300]];
+        assert!(Moran { selection: 1e300, ..moran }.run(&huge, &[5, 5], 1, 0).unwrap_err().contains("too large"));
         assert!(Moran { mutation: 2.0, ..moran }.run(&game, &[5, 5], 1, 0).unwrap_err().contains("0 to 1"));
     }
 }

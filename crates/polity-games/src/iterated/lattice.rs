@@ -3,12 +3,12 @@
 use super::evolution::check;
 use polity_base::rng::{Draws, Stream};
 
-/// Who plays whom.
+/// The neighbours that a cell plays against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbourhood {
-    /// The four cells beside it (von Neumann).
+    /// The four cells that share an edge (von Neumann).
     Four,
-    /// The eight cells around it (Moore).
+    /// The eight cells that share an edge or a corner (Moore).
     Eight,
 }
 
@@ -116,7 +116,7 @@ impl Lattice {
         })
     }
 
-    /// Sums up what a cell gets. Neighbours are counted first, so that where they are cannot reach the sum.
+    /// Returns the sum of a cell's payoffs. Neighbours are counted by type first, so that their order does not affect rounding.
     fn score(&self, cell: usize, counts: &mut [u32]) -> f64 {
         counts.fill(0);
         self.around(cell).for_each(|other| counts[usize::from(self.cells[other])] += 1);
@@ -144,32 +144,6 @@ impl Lattice {
             kind
         };
         self.cells = (0..self.cells.len()).map(next).collect();
-    }
-
-    /// Makes a generation of as many steps as there are cells: in each a random cell takes over the type of a random neighbour with
-    /// probability `1 / (1 + exp((own score − its score) / noise))` (Szabó and Tőke 1998). `generation` keys the draws.
-    ///
-    /// # Errors
-    /// `noise` is not above 0.
-    pub fn fermi(&mut self, noise: f64, seed: u64, generation: u32) -> Result<(), String> {
-        if !(noise > 0.0 && noise.is_finite()) {
-            return Err(format!("noise is above 0, not {noise}"));
-        }
-        let mut draws = Draws::new(seed, Stream::World, generation, 0);
-        let mut counts = vec![0; self.payoffs.len()];
-        for _ in 0..self.cells.len() {
-            let cell = draws.below(self.cells.len() as u64) as usize;
-            let place = draws.below(self.neighbourhood.offsets().len() as u64) as usize;
-            let Some(other) = self.around(cell).nth(place) else { continue };
-            if self.cells[cell] == self.cells[other] {
-                continue;
-            }
-            let difference = self.score(cell, &mut counts) - self.score(other, &mut counts);
-            if draws.chance(1.0 / (1.0 + libm::exp(difference / noise))) {
-                self.cells[cell] = self.cells[other];
-            }
-        }
-        Ok(())
     }
 }
 
@@ -251,20 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn with_the_rule_of_fermi_cooperators_live_in_clusters_if_temptation_is_small() {
-        // Cooperators die out if temptation is much above 1 (Szabó and Tőke 1998).
-        let after = |b: f64| {
-            let mut lattice = Lattice::random([40, 40], &[0.5, 0.5], weak(b), Neighbourhood::Four, false, 2).unwrap();
-            (0..600).for_each(|generation| lattice.fermi(0.1, 7, generation).unwrap());
-            lattice
-        };
-        assert!(after(1.0).shares()[0] > 0.2, "{:?}", after(1.0).shares());
-        assert_eq!(after(1.4).shares()[0], 0.0);
-        assert_eq!(after(1.0), after(1.0));
-    }
-
-    #[test]
-    fn what_is_no_lattice_is_refused() {
+    fn wrong_lattices_are_refused() {
         let make = |width, cells, payoffs| Lattice::new(width, cells, payoffs, Neighbourhood::Four, false).unwrap_err();
         assert!(make(3, vec![0; 8], weak(1.0)).contains("8 cells do not fill rows of 3"));
         assert!(make(2, vec![0; 8], weak(1.0)).contains("at least 3 rows"));
@@ -272,7 +233,5 @@ mod tests {
         assert!(make(3, vec![0; 9], vec![vec![1.0]; 2]).contains("square"));
         let random = Lattice::random([3, 3], &[0.0, 0.0], weak(1.0), Neighbourhood::Four, false, 1);
         assert!(random.unwrap_err().contains("weight above 0"));
-        let lattice = Lattice::new(3, vec![0; 9], weak(1.0), Neighbourhood::Four, false);
-        assert!(lattice.unwrap().fermi(0.0, 1, 0).unwrap_err().contains("above 0"));
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Length {
     /// A fixed number of turns. No strategy knows it.
     Turns(u32),
-    /// After each turn another one follows with this probability, up to a number of turns.
+    /// After each turn another one follows with this probability, up to a maximum number of turns.
     Continues {
         /// The probability that another turn follows, 0 to below 1. The mean length is `1 / (1 - probability)`.
         probability: f64,
@@ -92,12 +92,6 @@ impl Outcome {
         [self.cc + self.cd, self.cc + self.dc]
     }
 
-    /// Returns the outcome from the second player's point of view.
-    #[must_use]
-    pub fn turned(&self) -> Self {
-        Outcome { cd: self.dc, dc: self.cd, ..*self }
-    }
-
     /// Adds another match of the same players.
     pub fn add(&mut self, other: &Outcome) {
         self.cc += other.cc;
@@ -107,7 +101,7 @@ impl Outcome {
     }
 }
 
-/// What draws are for; the two players have their own.
+/// The streams of draws. Each player has its own draws for moves and for noise.
 const MOVES: Stream = Stream::Turn;
 const NOISE: Stream = Stream::World;
 const LENGTH: Stream = Stream::Episode;
@@ -157,8 +151,8 @@ struct Joint {
 /// wherever it is played. `moves`, if given, receives the moves of each player as they were played, noise included; old contents are
 /// removed.
 ///
-/// Without noise, and while neither strategy has drawn, a joint state that recurs repeats what has followed it. The rest is then
-/// counted instead of played, unless the moves are asked for; the result is the same.
+/// Without noise, and while neither strategy has drawn a random number, a joint state that recurs starts a cycle. The remaining cycles
+/// are then counted instead of played, unless the moves are asked for; the result is the same.
 ///
 /// The conditions must have passed [`Conditions::check`].
 #[must_use]
@@ -177,8 +171,7 @@ pub fn play(
             own.reserve(turns as usize);
         }
     }
-    let counts = run(players, conditions.noise, &keys, turns, moves);
-    let [cc, cd, dc, dd] = counts;
+    let [cc, cd, dc, dd] = run(players, conditions.noise, &keys, turns, moves);
     Outcome { cc, cd, dc, dd }
 }
 
@@ -202,15 +195,15 @@ fn run(
     };
     let mut last = flip([first.first(&mut memories[0], &mut one), second.first(&mut memories[1], &mut two)]);
     let mut counts = [0; 4];
+    let mut seeks = noise == 0.0 && moves.is_none();
     let mut note = |last: [Move; 2], counts: &mut [u64; 4]| {
         counts[(last[0] as usize) << 1 | last[1] as usize] += 1;
         if let Some([own, other]) = &mut moves {
             own.push(last[0]);
             other.push(last[1]);
         }
-        moves.is_none()
     };
-    let mut seeks = note(last, &mut counts) && noise == 0.0;
+    note(last, &mut counts);
     // Brent's algorithm: the joint state is compared with the one at the last power of two.
     let mut kept = (Joint { memories, last }, 1, counts);
     let mut turn = 1;

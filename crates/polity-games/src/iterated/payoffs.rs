@@ -1,6 +1,5 @@
 //! The payoffs of a symmetric game of two players with two moves.
 
-use super::Move;
 use crate::normal::Game;
 use serde::Serialize;
 
@@ -18,36 +17,9 @@ pub struct Payoffs {
     pub dd: f64,
 }
 
-/// Games by name: cc, cd, dc, dd.
-const NAMED: [(&str, [f64; 4]); 6] = [
-    // Axelrod 1980.
-    ("prisoners-dilemma", [3.0, 0.0, 5.0, 1.0]),
-    // Benefit 3, cost 1 (Nowak 2006).
-    ("donation", [2.0, -1.0, 3.0, 0.0]),
-    // Skyrms 2004.
-    ("stag-hunt", [4.0, 0.0, 3.0, 3.0]),
-    // Rapoport and Chammah 1966: temptation, reward, sucker, punishment in this order.
-    ("chicken", [3.0, 1.0, 5.0, 0.0]),
-    // Benefit 2, cost 1 (Hauert and Doebeli 2004).
-    ("snowdrift", [1.5, 1.0, 2.0, 0.0]),
-    ("coordination", [1.0, 0.0, 0.0, 1.0]),
-];
-
 impl Payoffs {
     /// The prisoner's dilemma of Axelrod's tournaments (Axelrod 1980).
     pub const PRISONERS_DILEMMA: Payoffs = Payoffs { cc: 3.0, cd: 0.0, dc: 5.0, dd: 1.0 };
-
-    /// Returns the names of the games that [`Payoffs::named`] knows.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        NAMED.into_iter().map(|(name, _)| name)
-    }
-
-    /// Returns the payoffs of a classic game.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Payoffs> {
-        let (_, [cc, cd, dc, dd]) = NAMED.into_iter().find(|(known, _)| *known == name)?;
-        Some(Payoffs { cc, cd, dc, dd })
-    }
 
     /// Returns the payoffs of a game in normal form.
     ///
@@ -70,8 +42,17 @@ impl Payoffs {
                 moves.len()
             ));
         }
+        Payoffs::symmetric(|own, other| [game.payoff(&[own, other], 0), game.payoff(&[own, other], 1)])
+    }
+
+    /// Returns the payoffs of a game from a function that gives what each of the two players gets, by the first one's move and the
+    /// second one's, 0 or 1.
+    ///
+    /// # Errors
+    /// The game is not symmetric. The message says where.
+    pub fn symmetric(both: impl Fn(usize, usize) -> [f64; 2]) -> Result<Payoffs, String> {
         for (own, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let (first, second) = (game.payoff(&[own, other], 0), game.payoff(&[other, own], 1));
+            let (first, second) = (both(own, other)[0], both(other, own)[1]);
             if first != second {
                 return Err(format!(
                     "the game is not symmetric: for move {} against move {} the first player gets {first}, the second {second}",
@@ -80,25 +61,22 @@ impl Payoffs {
                 ));
             }
         }
-        let own = |own, other| game.payoff(&[own, other], 0);
-        Ok(Payoffs { cc: own(0, 0), cd: own(0, 1), dc: own(1, 0), dd: own(1, 1) })
+        let [cc, cd, dc, dd] = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(own, other)| both(own, other)[0]);
+        Ok(Payoffs { cc, cd, dc, dd })
     }
 
-    /// Returns what a player gets for a pair of moves.
+    /// Returns the lowest and the highest payoff.
     #[must_use]
-    pub fn of_moves(&self, own: Move, other: Move) -> f64 {
-        match (own, other) {
-            (Move::Cooperate, Move::Cooperate) => self.cc,
-            (Move::Cooperate, Move::Defect) => self.cd,
-            (Move::Defect, Move::Cooperate) => self.dc,
-            (Move::Defect, Move::Defect) => self.dd,
-        }
+    pub fn range(&self) -> (f64, f64) {
+        let all = [self.cc, self.cd, self.dc, self.dd];
+        (all.into_iter().fold(f64::INFINITY, f64::min), all.into_iter().fold(f64::NEG_INFINITY, f64::max))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library;
     use crate::normal::read;
 
     #[test]
@@ -114,7 +92,6 @@ mod tests {
             let refused = Payoffs::of(&read(text).unwrap()).unwrap_err();
             assert!(refused.contains(told), "{refused}");
         }
-        assert_eq!(Payoffs::named("prisoners-dilemma"), Some(Payoffs::PRISONERS_DILEMMA));
-        assert_eq!(Payoffs::named("dilemma"), None);
+        assert_eq!(Payoffs::of(&library::named("prisoners-dilemma").unwrap()), Ok(Payoffs::PRISONERS_DILEMMA));
     }
 }

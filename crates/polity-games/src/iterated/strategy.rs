@@ -67,6 +67,14 @@ pub enum StrategyError {
         /// What is wrong.
         message: String,
     },
+    /// The name and the parameters are right, but the strategy does not exist for the payoffs of the game.
+    #[error("strategy `{name}`: {message}")]
+    Undefined {
+        /// The strategy.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
 }
 
 /// A strategy of a repeated game, with its parameters.
@@ -80,7 +88,7 @@ pub struct Strategy {
     /// The numbers of the rule.
     pub(super) numbers: [f64; 5],
     /// The payoffs of the game, for rules that calculate.
-    pub(super) payoffs: Payoffs,
+    payoffs: Payoffs,
 }
 
 impl Strategy {
@@ -96,6 +104,12 @@ impl Strategy {
         self.rule.source
     }
 
+    /// Returns the payoffs of its game.
+    #[must_use]
+    pub fn payoffs(&self) -> &Payoffs {
+        &self.payoffs
+    }
+
     /// Returns what it does, in a sentence.
     #[must_use]
     pub fn about(&self) -> &'static str {
@@ -105,8 +119,10 @@ impl Strategy {
     /// Returns whether it may draw random numbers.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        let sure = |p: &f64| *p <= 0.0 || *p >= 1.0;
-        self.rule.random && !(self.rule.is_memory_one() && self.numbers.iter().all(sure))
+        match self.rule.is_memory_one() {
+            true => self.numbers.iter().any(|p| *p > 0.0 && *p < 1.0),
+            false => self.rule.random,
+        }
     }
 
     /// Makes the first move.
@@ -161,7 +177,8 @@ pub fn all(payoffs: &Payoffs) -> (Vec<Strategy>, Vec<StrategyError>) {
 /// `cycler-` with any cycle of up to 32 moves, such as `cycler-ccdd`, repeats it.
 ///
 /// # Errors
-/// There is no such strategy (the error names the nearest), no such parameter, or a value is out of range.
+/// There is no such strategy (the error names the nearest), no such parameter, a value is out of range, or the strategy does not exist
+/// for these payoffs. Only the last depends on the payoffs.
 ///
 /// ```
 /// use polity_games::iterated::{Payoffs, strategy};
@@ -190,6 +207,7 @@ pub fn strategy(name: &str, parameters: &[(&str, f64)], payoffs: &Payoffs) -> Re
         let (bits, length) = bits(cycle).ok_or_else(|| wrong("the cycle has 1 to 32 letters `c` and `d`".into()))?;
         numbers[..2].copy_from_slice(&[bits, length]);
     }
+    let mut given = [false; 5];
     for (key, value) in parameters {
         let Some(place) = rule.keys.iter().position(|known| known.name == *key) else {
             let keys: Vec<&str> = rule.keys.iter().map(|known| known.name).collect();
@@ -198,17 +216,29 @@ pub fn strategy(name: &str, parameters: &[(&str, f64)], payoffs: &Payoffs) -> Re
                 false => format!("there is no parameter `{key}`; it has {}", keys.join(", ")),
             }));
         };
-        let Key { low, high, default, .. } = rule.keys[place];
+        if std::mem::replace(&mut given[place], true) {
+            return Err(wrong(format!("`{key}` is given twice")));
+        }
+        let Key { low, high, whole, .. } = rule.keys[place];
         if !(low..=high).contains(value) {
-            return Err(wrong(format!("`{key}` is {low} to {high}, not {value}")));
+            return Err(wrong(match (low, high) {
+                (f64::MIN, f64::MAX) => format!("`{key}` is a finite number, not {value}"),
+                (_, f64::MAX) => format!("`{key}` is a finite number of at least {low}, not {value}"),
+                _ => format!("`{key}` is {low} to {high}, not {value}"),
+            }));
+        }
+        if whole && value.fract() != 0.0 {
+            return Err(wrong(format!("`{key}` is a whole number, not {value}")));
         }
         numbers[place] = *value;
-        if *value != default {
-            label.push_str(&format!(":{key}={value}"));
-        }
+    }
+    // In the order of the keys: a strategy has one label, however it is written.
+    for (key, value) in rule.keys.iter().zip(numbers).filter(|(key, value)| *value != key.default) {
+        label.push_str(&format!(":{}={value}", key.name));
     }
     if let Some(prepare) = rule.prepare {
-        numbers = prepare(numbers, payoffs).map_err(wrong)?;
+        numbers =
+            prepare(numbers, payoffs).map_err(|message| StrategyError::Undefined { name: name.to_owned(), message })?;
     }
     Ok(Strategy { rule, label, numbers, payoffs: *payoffs })
 }

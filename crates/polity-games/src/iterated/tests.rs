@@ -18,7 +18,7 @@ fn letters(moves: &[Move]) -> String {
     moves.iter().map(|made| made.letter()).collect()
 }
 
-/// The strategies that draw nothing, and what each of them gets in 200 turns against each of them, itself included: by the library
+/// The deterministic strategies, and what each of them gets in 200 turns against each of them, itself included: by the library
 /// Axelrod 4.13.1 (`scripts/axelrod.sh` compares every move).
 const TOTALS: [(&str, u32); 66] = [
     ("cooperator", 28722),
@@ -90,10 +90,10 @@ const TOTALS: [(&str, u32); 66] = [
 ];
 
 #[test]
-fn strategies_without_draws_score_as_in_the_library_axelrod() {
+fn deterministic_strategies_score_as_in_the_library_axelrod() {
     let strategies: Vec<Strategy> = TOTALS.iter().map(|(name, _)| named(name)).collect();
-    let sure: Vec<Strategy> = all(&PD).0.into_iter().filter(|strategy| !strategy.is_random()).collect();
-    assert_eq!(sure.iter().map(Strategy::label).collect::<Vec<_>>(), TOTALS.map(|(name, _)| name));
+    let deterministic: Vec<Strategy> = all(&PD).0.into_iter().filter(|strategy| !strategy.is_random()).collect();
+    assert_eq!(deterministic.iter().map(Strategy::label).collect::<Vec<_>>(), TOTALS.map(|(name, _)| name));
     for (strategy, (name, total)) in strategies.iter().zip(TOTALS) {
         let scores = strategies.iter().map(|other| play([strategy, other], &conditions(200, 0.0), 1, 0, None));
         let sum: f64 = scores.map(|outcome| outcome.scores(&PD)[0]).sum();
@@ -146,7 +146,7 @@ fn counting_cycles_gives_what_playing_every_turn_gives() {
 }
 
 #[test]
-fn names_are_unique_and_what_is_wrong_with_one_is_said() {
+fn names_are_unique_and_wrong_ones_are_refused() {
     let known: Vec<&str> = names().collect();
     assert!(known.len() >= 80, "{}", known.len());
     assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), known.len());
@@ -162,14 +162,19 @@ fn names_are_unique_and_what_is_wrong_with_one_is_said() {
     assert_eq!(told("joss:q=1"), "strategy `joss`: there is no parameter `q`; it has p");
     assert_eq!(told("joss:p=1.5"), "strategy `joss`: `p` is 0 to 1, not 1.5");
     assert_eq!(told("joss:p=NaN"), "strategy `joss`: `p` is 0 to 1, not NaN");
+    assert_eq!(told("joss:p=0.5:p=0.6"), "strategy `joss`: `p` is given twice");
+    assert_eq!(told("go-by-majority:memory=1.5"), "strategy `go-by-majority`: `memory` is a whole number, not 1.5");
+    assert_eq!(told("zd-set-2:phi=-1"), "strategy `zd-set-2`: `phi` is a finite number of at least 0, not -1");
+    assert_eq!(told("zd-set-2:l=inf"), "strategy `zd-set-2`: `l` is a finite number, not inf");
     assert_eq!(told("joss:p"), "strategy `joss`: `p` is not a parameter: write `KEY=NUMBER`");
     assert!(told("cycler-cxd").contains("1 to 32 letters"));
     assert!(told("cycler-").contains("1 to 32 letters"));
     let label = "memory-one:cc=0.9:cd=0.25:first=0";
     assert_eq!(named(label).label(), label);
+    assert_eq!(named("memory-one:first=0:cd=0.25:cc=0.9").label(), label);
     assert_eq!(named("cycler-ccdd").label(), "cycler-ccdd");
     // In a game without temptation there is nothing to extort.
-    let (found, missing) = all(&Payoffs::named("coordination").unwrap());
+    let (found, missing) = all(&Payoffs::of(&crate::library::named("coordination").unwrap()).unwrap());
     assert!(
         found.len() + missing.len() == known.len()
             && missing.iter().any(|error| error.to_string().contains("zd-extort-2"))
@@ -195,12 +200,12 @@ fn only_random_strategies_draw() {
 }
 
 #[test]
-fn the_other_way_round_and_with_others_a_match_is_the_same() {
+fn a_match_depends_on_neither_order_nor_other_players_nor_threads() {
     let noisy = conditions(150, 0.03);
     for (one, two) in [("joss", "tit-for-tat"), ("random", "zd-extort-2"), ("average-copier", "feld")] {
         let [one, two] = [one, two].map(named);
         let (there, back) = (play([&one, &two], &noisy, 9, 4, None), play([&two, &one], &noisy, 9, 4, None));
-        assert_eq!(there, back.turned());
+        assert_eq!(there, Outcome { cd: back.dc, dc: back.cd, ..back });
         assert_ne!(there, play([&one, &two], &noisy, 10, 4, None), "seed");
         assert_ne!(there, play([&one, &two], &noisy, 9, 5, None), "repetition");
     }
@@ -226,7 +231,7 @@ fn the_other_way_round_and_with_others_a_match_is_the_same() {
 }
 
 #[test]
-fn with_noise_of_one_half_everybody_plays_at_random() {
+fn with_noise_of_one_half_all_moves_are_random() {
     for (one, two) in [("gradual", "defector"), ("win-stay-lose-shift", "tit-for-tat"), ("cooperator", "random")] {
         let n = 40_000;
         let Outcome { cc, cd, dc, dd } = play([&named(one), &named(two)], &conditions(n, 0.5), 2, 0, None);
@@ -259,7 +264,7 @@ fn zero_determinant_strategies_enforce_their_relations() {
 }
 
 #[test]
-fn after_an_error_some_recover() {
+fn some_strategies_recover_from_errors() {
     let cooperation = |name: &str, noise| {
         let outcome = play([&named(name), &named(name)], &conditions(300_000, noise), 8, 0, None);
         outcome.cooperations()[0] as f64 / outcome.turns() as f64
@@ -273,7 +278,7 @@ fn after_an_error_some_recover() {
 }
 
 #[test]
-fn lengths_are_as_long_as_the_probability_says() {
+fn lengths_follow_the_probability_of_another_turn() {
     let conditions = Conditions { length: Length::Continues { probability: 0.9, most: 1000 }, ..Conditions::default() };
     let n = 20_000;
     let turns = (0..n).map(|repetition| play([&named("cooperator"); 2], &conditions, 1, repetition, None).turns());
@@ -304,7 +309,7 @@ fn a_small_tournament_counts_right() {
     let wins: Vec<u32> = results.ranking.iter().map(|rank| rank.wins).collect();
     assert_eq!(wins, [4, 0, 0]);
     assert!((results.ranking[0].score - 7.4 / 3.0).abs() < 1e-12);
-    // Against the others 10 and 1 of 10 moves, and all 20 of the twins.
+    // 10 of 10 and 1 of 10 moves against the others, and all 20 against its copy.
     assert_eq!(results.ranking[1].cooperation, 31.0 / 40.0);
     let alone = Tournament { self_play: false, ..tournament }.run(false);
     assert!(alone.pairs.len() == 3 && (alone.ranking[1].score - 1.95).abs() < 1e-12);

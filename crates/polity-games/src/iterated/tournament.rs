@@ -27,7 +27,7 @@ pub struct Tournament {
     pub conditions: Conditions,
     /// Matches of each pair, at least 1.
     pub repetitions: u32,
-    /// Whether each strategy also plays a twin. Its payoff against the twin, the mean of both sides, then counts like any other.
+    /// Whether each strategy also plays a copy of itself. Its payoff there is the mean of both sides, and counts like any other.
     pub self_play: bool,
     /// The seed of all draws.
     pub seed: u64,
@@ -46,7 +46,7 @@ pub struct Pair {
     pub turns: u64,
     /// How often each outcome occurred, from the first one's point of view.
     pub outcome: Outcome,
-    /// Repetitions that each has won: those in which it got more than the other.
+    /// Repetitions that each has won by getting more than the other.
     pub wins: [u32; 2],
     /// The moves of each in the first repetition, as letters `C` and `D`; empty if they were not asked for.
     #[serde(skip_serializing_if = "no_moves")]
@@ -68,7 +68,7 @@ pub struct Rank {
     pub score: f64,
     /// The share of its moves that were cooperations.
     pub cooperation: f64,
-    /// Matches against others that it has won.
+    /// Matches against other strategies that it has won.
     pub wins: u32,
 }
 
@@ -132,7 +132,7 @@ impl Tournament {
 
     fn ranking(&self, pairs: &[Pair], payoffs: &[Vec<f64>]) -> Vec<Rank> {
         let n = self.strategies.len();
-        let opponents = (n - usize::from(!self.self_play)).max(1) as f64;
+        let opponents = n.saturating_sub(usize::from(!self.self_play)).max(1) as f64;
         let mut ranking: Vec<Rank> = self
             .strategies
             .iter()
@@ -140,7 +140,7 @@ impl Tournament {
             .map(|(player, strategy)| Rank {
                 player,
                 name: strategy.label().to_owned(),
-                // In ascending order, so that the order of strategies does not reach the sum.
+                // Summed in ascending order, so that the order of strategies does not affect rounding.
                 score: sorted_sum(&payoffs[player]) / opponents,
                 cooperation: 0.0,
                 wins: 0,
@@ -164,7 +164,7 @@ impl Tournament {
     }
 }
 
-/// The sum of numbers, whatever their order.
+/// Returns the sum of numbers, the same for every order of them.
 fn sorted_sum(numbers: &[f64]) -> f64 {
     let mut numbers = numbers.to_vec();
     numbers.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Strategies that do not look at the other.
+//! Strategies that ignore the other player's moves.
 
 use super::{C, D, FIRST, Opening, Rule, Turn, probability};
 use crate::iterated::Move;
@@ -17,7 +17,6 @@ pub(super) const RULES: &[Rule] = &[
         opening: Opening::Chance(FIRST),
         prepare: Some(|[p, ..], _| Ok([p; 5])),
         ..Rule::new("random", "Axelrod 1980", C, super::memory_one::by_last_turn, "Cooperates with probability `p`.")
-            .random()
             .with(&[probability("p", 0.5)])
     },
     Rule::new("alternator", "Axelrod 1984", C, |t| t.own.flipped(), "Cooperates and defects in turn."),

@@ -4,7 +4,7 @@ use super::{C, D, Key, Opening, Rule, Turn, defect_if};
 use crate::iterated::Move;
 
 /// How many of the other's last moves count; 0: all.
-const MEMORY: &[Key] = &[Key { name: "memory", default: 0.0, low: 0.0, high: 63.0 }];
+const MEMORY: &[Key] = &[Key { name: "memory", default: 0.0, low: 0.0, high: 63.0, whole: true }];
 
 pub(super) const RULES: &[Rule] = &[
     Rule::new(

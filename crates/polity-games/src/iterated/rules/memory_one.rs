@@ -23,29 +23,25 @@ pub(super) const RULES: &[Rule] = &[
         generous,
         "Tit for tat that forgives a defection with the greatest probability that is stable.",
     )
-    .random()
     .or(&["generous-tit-for-tat"]),
     one_turn(
         "firm-but-fair",
         "Frean 1994",
         |_, _| Ok([1.0, 0.0, 1.0, 2.0 / 3.0, 1.0]),
         "Tit for tat that cooperates two times in three after mutual defection.",
-    )
-    .random(),
+    ),
     one_turn(
         "stochastic-cooperator",
         "Adami and Hintze 2013",
         |_, _| Ok([0.935, 0.229, 0.266, 0.42, 1.0]),
         "A strategy that evolution favours where memory is one turn.",
-    )
-    .random(),
+    ),
     one_turn(
         "stochastic-wsls",
         "Harper, in Knight et al. 2016",
         |[e, ..], _| Ok([1.0 - e, e, e, 1.0 - e, 1.0]),
         "Win stay, lose shift that errs with probability `p`.",
     )
-    .random()
     .with(&[probability("p", 0.05)]),
     one_turn(
         "soft-joss",
@@ -53,7 +49,6 @@ pub(super) const RULES: &[Rule] = &[
         |[q, ..], _| Ok([1.0, 1.0 - q, 1.0, 1.0 - q, 1.0]),
         "Tit for tat that answers a defection with probability `q`.",
     )
-    .random()
     .with(&[probability("q", 0.9)]),
     one_turn(
         "joss",
@@ -61,7 +56,6 @@ pub(super) const RULES: &[Rule] = &[
         |[p, ..], _| Ok([p, 0.0, p, 0.0, 1.0]),
         "Tit for tat that answers cooperation with probability `p`.",
     )
-    .random()
     .with(&[probability("p", 0.9)])
     .or(&["first-by-joss", "hard-joss"]),
     one_turn(
@@ -70,7 +64,6 @@ pub(super) const RULES: &[Rule] = &[
         |_, _| Ok([1.0, 2.0 / 7.0, 2.0 / 7.0, 1.0, 1.0]),
         "Cooperates two times in seven after different moves, else always.",
     )
-    .random()
     .or(&["first-by-grofman"]),
     one_turn(
         "memory-one",
@@ -78,7 +71,6 @@ pub(super) const RULES: &[Rule] = &[
         |p, _| Ok(p),
         "Cooperates with a probability for each outcome of the last turn.",
     )
-    .random()
     .with(&[
         probability("cc", 1.0),
         probability("cd", 0.0),
@@ -92,7 +84,6 @@ pub(super) const RULES: &[Rule] = &[
         |[c, d, first, ..], _| Ok([c, d, c, d, first]),
         "Cooperates with a probability for each of the other's last moves.",
     )
-    .random()
     .with(&[probability("c", 1.0), probability("d", 0.0), probability("first", 1.0)]),
     one_turn(
         "zd-extort-2",
@@ -100,24 +91,25 @@ pub(super) const RULES: &[Rule] = &[
         |[phi, s, ..], game| zero_determinant(phi, s, game.dd, game),
         "Takes twice the other's surplus over mutual defection.",
     )
-    .random()
-    .with(&[positive("phi", 1.0 / 9.0), slope(0.5)]),
+    .with(&[not_negative("phi", 1.0 / 9.0), slope(0.5)]),
     one_turn(
         "zd-gtft-2",
         "Stewart and Plotkin 2012",
         |[phi, s, ..], game| zero_determinant(phi, s, game.cc, game),
         "Bears twice the other's deficit below mutual cooperation.",
     )
-    .random()
-    .with(&[positive("phi", 0.25), slope(0.5)]),
+    .with(&[not_negative("phi", 0.25), slope(0.5)]),
     one_turn(
         "zd-set-2",
         "Kuhn 2017",
         |[phi, s, l, ..], game| zero_determinant(phi, s, l, game),
         "Sets the other's payoff to 2, whatever the other does.",
     )
-    .random()
-    .with(&[positive("phi", 0.25), slope(0.0), Key { name: "l", default: 2.0, low: f64::MIN, high: f64::MAX }]),
+    .with(&[
+        not_negative("phi", 0.25),
+        slope(0.0),
+        Key { name: "l", default: 2.0, low: f64::MIN, high: f64::MAX, whole: false },
+    ]),
 ];
 
 /// A rule whose numbers come from its parameters and the payoffs.
@@ -126,13 +118,13 @@ const fn one_turn(name: &'static str, source: &'static str, prepare: Prepare, ab
     Rule { opening, prepare: Some(prepare), ..Rule::new(name, source, C, by_last_turn, about) }
 }
 
-const fn positive(name: &'static str, default: f64) -> Key {
-    Key { name, default, low: 0.0, high: f64::MAX }
+const fn not_negative(name: &'static str, default: f64) -> Key {
+    Key { name, default, low: 0.0, high: f64::MAX, whole: false }
 }
 
 /// The slope of the other's payoff over the own one.
 const fn slope(default: f64) -> Key {
-    Key { name: "s", default, low: -1.0, high: 1.0 }
+    Key { name: "s", default, low: -1.0, high: 1.0, whole: false }
 }
 
 pub(super) fn by_last_turn(t: &mut Turn<'_>) -> Move {

@@ -23,11 +23,13 @@ pub(super) struct Key {
     pub(super) default: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+    /// Whether only whole numbers are allowed.
+    pub(super) whole: bool,
 }
 
 /// A probability.
 const fn probability(name: &'static str, default: f64) -> Key {
-    Key { name, default, low: 0.0, high: 1.0 }
+    Key { name, default, low: 0.0, high: 1.0, whole: false }
 }
 
 /// The first move.
@@ -55,7 +57,7 @@ pub(super) struct Rule {
     pub(super) source: &'static str,
     pub(super) about: &'static str,
     pub(super) keys: &'static [Key],
-    /// Whether it may draw.
+    /// Whether it may draw. For strategies that remember one turn, their probabilities decide instead.
     pub(super) random: bool,
     pub(super) opening: Opening,
     /// The moves after the first.

@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         "handshake",
         "Robson 1990",
         C,
-        |t| probe(t, &[C, D], |others| if others == 0b01 { COOPERATE } else { DEFECT }),
+        handshake,
         "Plays CD; then it cooperates with whoever played CD too, and defects against all others.",
     ),
     Rule::new(
@@ -122,33 +122,38 @@ fn prober_4(t: &mut Turn<'_>) -> Move {
     }
 }
 
+fn handshake(t: &mut Turn<'_>) -> Move {
+    probe(t, &[C, D], |others| if others == 0b01 { COOPERATE } else { DEFECT })
+}
+
 fn collective(t: &mut Turn<'_>) -> Move {
     let defections = t.defections(2);
-    let made = probe(t, &[C, D], |others| if others == 0b01 { COOPERATE } else { DEFECT });
+    let made = handshake(t);
     if defections > 1 && t.memory.mode != 0 { D } else { made }
 }
 
-/// Mode `RECIPROCATE` has apologised.
-fn tester(t: &mut Turn<'_>) -> Move {
-    let turns = t.turns(3);
+/// Returns the answer to an other who has defected: an apology, then tit for tat.
+fn apology(t: &mut Turn<'_>) -> Option<Move> {
     if t.memory.mode == RECIPROCATE {
-        return t.other;
+        return Some(t.other);
     }
-    if t.other == D {
+    (t.other == D).then(|| {
         t.memory.mode = RECIPROCATE;
-        return C;
+        C
+    })
+}
+
+fn tester(t: &mut Turn<'_>) -> Move {
+    if let Some(answer) = apology(t) {
+        return answer;
     }
-    if turns < 3 { C } else { t.own.flipped() }
+    if t.turns(3) < 3 { C } else { t.own.flipped() }
 }
 
 /// Count 0: twice the own cooperations, less the turns.
 fn gladstein(t: &mut Turn<'_>) -> Move {
-    if t.memory.mode == RECIPROCATE {
-        return t.other;
-    }
-    if t.other == D {
-        t.memory.mode = RECIPROCATE;
-        return C;
+    if let Some(answer) = apology(t) {
+        return answer;
     }
     t.memory.count[0] += if t.own == C { 1 } else { -1 };
     defect_if(t.memory.count[0] > 0)

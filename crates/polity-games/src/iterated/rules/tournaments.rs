@@ -117,7 +117,8 @@ fn downing(t: &mut Turn<'_>) -> Move {
     if cooperating == defecting { now.flipped() } else { defect_if(cooperating < defecting) }
 }
 
-/// Counts as for downing, from the third turn on.
+/// Counts as for downing, from the third turn on. The weights are those of the prisoner's dilemma with 3, 0, 5 and 1 whatever the game
+/// is.
 fn revised_downing(t: &mut Turn<'_>) -> Move {
     let (turns, own) = (t.turns(2), t.own(2));
     if turns == 2 {
