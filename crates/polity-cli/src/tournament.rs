@@ -14,6 +14,8 @@ const MOVES: u64 = 100_000_000;
 /// Steps of the replicator equation, and their length times the range of payoffs: the result does not depend on the unit of payoffs.
 const STEPS: usize = 2000;
 const STEP: f64 = 0.5;
+/// The intensity of selection in a Moran process times the range of payoffs, likewise.
+const SELECTION: f64 = 5.0;
 /// Individuals of each strategy at the beginning of a Moran process, and the maximum number of births.
 const EACH: u64 = 10;
 const BIRTHS: u64 = 200_000;
@@ -115,15 +117,15 @@ fn strategies(list: &str, payoffs: &Payoffs) -> Result<(Vec<Strategy>, Vec<Strin
 fn evolve(kind: Evolving, results: &Results, played: &Tournament) -> Result<Evolution, String> {
     let Tournament { strategies, conditions: Conditions { payoffs, .. }, seed, .. } = played;
     let (game, n, seed) = (&results.payoffs, strategies.len(), *seed);
+    let (low, high) = payoffs.range();
+    let range = if high > low { high - low } else { 1.0 };
     let (name, steps, shares) = match kind {
         Evolving::Replicator => {
-            let (low, high) = payoffs.range();
-            let step = if high > low { STEP / (high - low) } else { STEP };
-            let mut path = replicator(game, &vec![1.0; n], step, STEPS)?;
+            let mut path = replicator(game, &vec![1.0; n], STEP / range, STEPS)?;
             ("replicator", STEPS as u64, path.pop().unwrap_or_default())
         }
         Evolving::Moran => {
-            let moran = Moran { selection: 1.0, mutation: 0.0, steps: BIRTHS };
+            let moran = Moran { selection: SELECTION / range, mutation: 0.0, steps: BIRTHS };
             let course = moran.run(game, &vec![EACH; n], seed, 0)?;
             let all = (EACH * n as u64) as f64;
             ("moran", course.steps, course.counts.iter().map(|count| *count as f64 / all).collect())

@@ -1,4 +1,4 @@
-//! Evolution in large and small mixed populations: replicator dynamics, Axelrod's ecology, and the Moran process.
+//! Evolution in large and small mixed populations: replicator dynamics and the Moran process.
 //!
 //! A game between `n` types is a square matrix: `payoffs[i][j]` is what type `i` gets from an encounter with type `j`. The mean payoffs
 //! of a [`Tournament`](super::Tournament) are one.
@@ -71,25 +71,6 @@ pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) 
         let next: Vec<f64> = next.collect();
         let next = shares(&next).map_err(|_| format!("the step {step} is too long for these payoffs"))?;
         path.push(next);
-    }
-    Ok(path)
-}
-
-/// Returns the shares of types over generations in which each type grows in proportion to its mean payoff (Axelrod 1984, chapter 2):
-/// at the beginning and after each generation.
-///
-/// # Errors
-/// The matrix is not square, a payoff is below 0, the shares do not fit, or the mean payoff becomes 0.
-pub fn ecological(payoffs: &[Vec<f64>], start: &[f64], generations: usize) -> Result<Vec<Vec<f64>>, String> {
-    check(payoffs, start.len())?;
-    if payoffs.iter().flatten().any(|x| *x < 0.0) {
-        return Err("types grow in proportion to their payoffs, so payoffs are at least 0".into());
-    }
-    let mut path = vec![shares(start)?];
-    for _ in 0..generations {
-        let x = &path[path.len() - 1];
-        let grown: Vec<f64> = fitness(payoffs, x).iter().zip(x).map(|(f, x)| f * x).collect();
-        path.push(shares(&grown).map_err(|_| "the mean payoff is 0, so the population dies out")?);
     }
     Ok(path)
 }
@@ -251,13 +232,8 @@ mod tests {
     }
 
     #[test]
-    fn ecology_grows_in_proportion_to_payoffs() {
-        let path = ecological(&[vec![3.0, 0.0], vec![5.0, 1.0]], &[1.0, 1.0], 60).unwrap();
-        assert_eq!(path[1], [1.5 / 4.5, 3.0 / 4.5]);
-        assert!(path[60][1] > 0.99);
-        assert!(ecological(&[vec![-1.0]], &[1.0], 1).unwrap_err().contains("at least 0"));
-        assert!(ecological(&[vec![0.0]], &[1.0], 1).unwrap_err().contains("dies out"));
-        assert!(ecological(&[vec![1.0]], &[1.0, 1.0], 1).unwrap_err().contains("matrix of 1 types needs 1 numbers"));
+    fn what_does_not_fit_is_refused() {
+        assert!(replicator(&[vec![1.0]], &[1.0, 1.0], 0.1, 1).unwrap_err().contains("of 1 types needs 1 numbers"));
         assert!(replicator(&[vec![1.0]], &[0.0], 0.1, 1).unwrap_err().contains("above 0"));
         let steep = [vec![0.0, 100.0], vec![300.0, 100.0]];
         assert!(replicator(&steep, &[0.5, 0.5], 0.1, 100).unwrap_err().contains("step 0.1 is too long"));
