@@ -1,6 +1,5 @@
 //! Nash equilibria of games of more than two players, support by support.
 
-use crate::dominance::restricted;
 use crate::equilibrium::Equilibrium;
 use crate::normal::Game;
 use crate::path::Responses;
@@ -59,6 +58,16 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
         }
     }
     Ok(found)
+}
+
+/// The game in which each player has only the strategies of its support.
+fn restricted(game: &Game, supports: &[Vec<usize>]) -> Result<Game, String> {
+    let names = |(own, names): (&Vec<usize>, &Vec<String>)| own.iter().map(|i| names[*i].clone()).collect();
+    let strategies = supports.iter().zip(&game.strategies).map(names).collect();
+    Game::from_fn(game.title.clone(), game.players.clone(), strategies, |profile| {
+        let whole: Vec<usize> = profile.iter().zip(supports).map(|(i, own)| own[*i]).collect();
+        (0..supports.len()).map(|player| game.payoff(&whole, player)).collect()
+    })
 }
 
 /// Whether, as long as the others keep to their supports, no strategy of a support is strictly worse than another one.

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::correlated::{Aim, coarse, correlated};
-use crate::dominance::{By, restricted, undominated};
 use crate::equilibrium::{Equilibrium, Play};
 use crate::nash;
 use crate::normal::{Game, read};
@@ -178,31 +177,6 @@ fn games_of_more_players() {
         let traced = nash::traced(&game).unwrap();
         assert!(traced.regret < 1e-9, "game {number}: {traced:?}");
         assert!(has(&found.equilibria, traced.strategies()), "game {number}: {traced:?} {found:?}");
-    }
-}
-
-#[test]
-fn strictly_dominated_strategies_are_eliminated_also_by_mixtures() {
-    // The middle row is dominated by an even mixture of the others only; then the right column, then the last row.
-    let text =
-        "NFG 1 R \"mixed\" { \"A\" \"B\" } { { \"t\" \"m\" \"b\" } { \"l\" \"r\" } } 4 2  1 3  0 2  0 1  1 5  4 1";
-    let game = read(text).unwrap();
-    assert_eq!(undominated(&game, By::Pure).unwrap(), [vec![0, 1, 2], vec![0, 1]]);
-    let kept = undominated(&game, By::Mixed).unwrap();
-    assert_eq!(kept, [[0], [0]]);
-    assert_eq!(restricted(&game, &kept).unwrap().strategies, [["t"], ["l"]]);
-    assert!(restricted(&game, &[vec![3], vec![0]]).is_err());
-    for number in 0..40 {
-        let game = random(&[4, 4], number, number % 2 == 0);
-        let (pure, mixed) = (undominated(&game, By::Pure).unwrap(), undominated(&game, By::Mixed).unwrap());
-        for player in 0..2 {
-            assert!(mixed[player].iter().all(|i| pure[player].contains(i)));
-            // No equilibrium uses an eliminated strategy.
-            for one in nash::all(&game).unwrap().equilibria {
-                let used = one.strategies()[player].iter().enumerate().filter(|(_, p)| **p > 1e-9);
-                assert!(used.into_iter().all(|(i, _)| mixed[player].contains(&i)), "game {number}");
-            }
-        }
     }
 }
 
