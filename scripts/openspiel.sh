@@ -4,11 +4,8 @@
 # its own, target/peers/openspiel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-peers=$PWD/target/peers/openspiel
-mkdir -p "$peers"
-if ! "$peers/venv/bin/python" -c "import pyspiel" 2>/dev/null; then
-    python3 -m venv "$peers/venv"
-    "$peers/venv/bin/python" -m pip install --quiet --disable-pip-version-check open_spiel==2.0.2
-fi
+. scripts/python-environment.sh
+environment=target/peers/openspiel/venv
+python_environment --exact "$environment" open_spiel==2.0.2
 cargo build --quiet --release --locked -p polity-games --example cfr
-"$peers/venv/bin/python" scripts/peers/openspiel.py "${CARGO_TARGET_DIR:-target}/release/examples/cfr"
+"$environment/bin/python" scripts/peers/openspiel.py "${CARGO_TARGET_DIR:-target}/release/examples/cfr"

@@ -7,22 +7,9 @@ cd "$(dirname "$0")/.."
 repository="$PWD"
 target="${CARGO_TARGET_DIR:-$repository/target}"
 venv="target/venv-python"
-imports='numpy, polars, pandas, pyarrow, gymnasium, pettingzoo, networkx, pytest, nbclient, ipykernel'
-pinned=(numpy==2.4.6 polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 gymnasium==1.4.0 pettingzoo==1.27.0 networkx==3.6.1 pytest==9.2.0 nbclient==0.11.0 ipykernel==7.4.0)
-installed() { "$venv/bin/python" -c "import $imports" >/dev/null 2>&1; }
-if ! installed; then
-    mkdir -p target
-    # Debian has venv in a package of its own (python3-venv).
-    python3 -m venv "$venv"
-    install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
-    # An older Python gets older packages.
-    if ! install "${pinned[@]}" && ! install "${pinned[@]%%==*}"; then
-        index='import socket; socket.create_connection(("pypi.org", 443), 5)'
-        "$venv/bin/python" -c "$index" >/dev/null 2>&1 && echo "pip could not install the packages; see above" >&2 && exit 1
-        echo "the packages are not in $venv, and there is no network to install them from" >&2
-        exit 75
-    fi
-fi
+. scripts/python-environment.sh
+python_environment "$venv" numpy==2.4.6 polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 gymnasium==1.4.0 pettingzoo==1.27.0 \
+    networkx==3.6.1 pytest==9.2.0 nbclient==0.11.0 ipykernel==7.4.0
 # With the features of the other tests, so that nothing is compiled twice.
 cargo build --quiet --locked --workspace --features polity/local --lib --tests
 # The package as it is installed: its sources, and the library under the name by which Python finds it.

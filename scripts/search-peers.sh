@@ -3,11 +3,8 @@
 # Fails where scores differ. Installs both from PyPI into a folder of their own, target/peers/search. Argument: the number of documents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-peers=$PWD/target/peers/search
-mkdir -p "$peers"
-if ! "$peers/venv/bin/python" -c "import rank_bm25, bm25s" 2>/dev/null; then
-    python3 -m venv "$peers/venv"
-    "$peers/venv/bin/python" -m pip install --quiet --disable-pip-version-check rank-bm25==0.2.2 bm25s==0.3.16
-fi
+. scripts/python-environment.sh
+environment=target/peers/search/venv
+python_environment --exact "$environment" rank-bm25==0.2.2 bm25s==0.3.16
 cargo build --quiet --release --locked -p polity-recall --example search
-"$peers/venv/bin/python" scripts/peers/search.py "${CARGO_TARGET_DIR:-target}/release/examples/search" "${1:-20000}"
+"$environment/bin/python" scripts/peers/search.py "${CARGO_TARGET_DIR:-target}/release/examples/search" "${1:-20000}"

@@ -5,10 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 peers=$PWD/target/peers
 mkdir -p "$peers"
-if [ ! -x "$peers/venv/bin/python" ]; then
-    python3 -m venv "$peers/venv"
-    "$peers/venv/bin/pip" install --quiet mesa==3.3.1
-fi
+. scripts/python-environment.sh
+python_environment --exact "$peers/venv" mesa==3.3.1
 cargo build --quiet --release --manifest-path scripts/peers/krabmaga/Cargo.toml --target-dir "$peers/krabmaga"
 cargo build --quiet --release --locked --workspace --examples
 polity=target/release/examples/bench

@@ -4,16 +4,13 @@
 # and fails if something disagrees. Installs nashpy and SciPy from PyPI into a folder of its own, target/peers/solvers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-peers=$PWD/target/peers/solvers
-if [ ! -x "$peers/bin/python" ]; then
-    mkdir -p "$peers"
-    python3 -m venv "$peers"
-fi
-"$peers/bin/pip" install --quiet nashpy==0.0.43 scipy==1.17.1
+. scripts/python-environment.sh
+environment=target/peers/solvers
+python_environment --exact "$environment" nashpy==0.0.43 scipy==1.17.1
 games=$(mktemp -d)
 trap 'rm -rf "$games"' EXIT
-"$peers/bin/python" scripts/peers/solvers.py write "$games"
+"$environment/bin/python" scripts/peers/solvers.py write "$games"
 cargo build --quiet --locked -p polity-games --example solve-files
 target=${CARGO_TARGET_DIR:-target}
 "$target/debug/examples/solve-files" "$games"/*.nfg >"$games/solved.jsonl"
-"$peers/bin/python" scripts/peers/solvers.py compare "$games/solved.jsonl"
+"$environment/bin/python" scripts/peers/solvers.py compare "$games/solved.jsonl"

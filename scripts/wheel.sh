@@ -12,15 +12,9 @@ release | --dev) ;;
 esac
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$repository/target}"
 venv="target/venv-wheel"
-pinned=(maturin==1.16.0 ziglang==0.17.1)
-installed() { "$venv/bin/python" -c 'import ziglang' >/dev/null 2>&1 && [ -x "$venv/bin/maturin" ]; }
 mkdir -p target/wheels
-if ! installed; then
-    # Debian has venv in a package of its own (python3-venv).
-    python3 -m venv "$venv"
-    install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
-    install "${pinned[@]}" || install "${pinned[@]%%==*}"
-fi
+. scripts/python-environment.sh
+python_environment "$venv" maturin==1.16.0 ziglang==0.17.1
 # maturin looks for zig as a module of the Python that is first in the path.
 export PATH="$repository/$venv/bin:$PATH"
 export VIRTUAL_ENV="$repository/$venv"

@@ -36,8 +36,8 @@ pub fn best_response(tree: &Tree, profile: &Profile, player: usize) -> Result<Be
         return Err(format!("there is no player {player}: the game has {} players, from 0", tree.players.len()));
     }
     let sequences = Sequences::new(tree)?;
-    let (value, moves) = sequences.best_reply(player, &sequences.all_reach(profile));
-    Ok(BestResponse { value, moves: sequences.sides[player].sets.clone().zip(moves).collect() })
+    let reply = sequences.reply(player, &sequences.all_reach(profile));
+    Ok(BestResponse { value: reply.best, moves: sequences.sides[player].sets.clone().zip(reply.moves).collect() })
 }
 
 /// Measures how far a profile is from a Nash equilibrium, by every player's exact best response.
@@ -59,11 +59,10 @@ pub fn exploitability(tree: &Tree, profile: &Profile) -> Result<Exploitability, 
 
 pub(crate) fn measure(sequences: &Sequences, profile: &Profile) -> Exploitability {
     let reach = sequences.all_reach(profile);
-    let players = 0..sequences.sides.len();
-    let payoffs: Vec<f64> = players.clone().map(|player| sequences.payoff(player, &reach)).collect();
+    let replies: Vec<_> = (0..sequences.sides.len()).map(|player| sequences.reply(player, &reach)).collect();
+    let payoffs: Vec<f64> = replies.iter().map(|reply| reply.payoff).collect();
     // Rounding must not make a gain negative.
-    let gains: Vec<f64> =
-        players.map(|player| (sequences.best_reply(player, &reach).0 - payoffs[player]).max(0.0)).collect();
+    let gains: Vec<f64> = replies.iter().map(|reply| (reply.best - reply.payoff).max(0.0)).collect();
     let nash_conv: f64 = gains.iter().sum();
     Exploitability { exploitability: nash_conv / payoffs.len() as f64, payoffs, gains, nash_conv }
 }

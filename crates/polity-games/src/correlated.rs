@@ -57,8 +57,7 @@ fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
         ));
     }
     let objective = scaled_objective(game, aim);
-    let rows: Vec<Vec<f64>> = gains(game, coarse).into_iter().map(|deviation| deviation.gains).collect();
-    let solution = simplex::mixture(&objective, &rows)
+    let solution = simplex::mixture(&objective, &gains(game, coarse))
         .map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
     let weights = normalised(solution);
     let expected = |player: usize| weights.iter().enumerate().map(|(place, p)| p * game.payoff_at(place, player)).sum();
@@ -81,21 +80,15 @@ fn scaled_objective(game: &Game, aim: Aim) -> Vec<f64> {
     all.into_iter().map(|worth| if range > 0.0 { (worth - low) / range } else { 0.0 }).collect()
 }
 
-/// What a player gains in each combination by a deviation, as a part of the range of its payoffs.
-struct Deviation {
-    player: usize,
-    /// The strategy that it replaces; `None` for all.
-    told: Option<usize>,
-    gains: Vec<f64>,
-}
-
-fn gains(game: &Game, coarse: bool) -> Vec<Deviation> {
+/// What each deviation of a player gains in each combination, as a part of the range of the player's payoffs.
+fn gains(game: &Game, coarse: bool) -> Vec<Vec<f64>> {
     let mut all = Vec::new();
     let mut stride = 1;
     for (player, own) in game.sizes().into_iter().enumerate() {
         let (low, high) = game.range(player);
         let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
-        let of = |told: Option<usize>, instead: usize| {
+        // `told` is the strategy that the deviation replaces; `None` for all.
+        let of = |told: Option<usize>, instead: usize| -> Vec<f64> {
             let gain = |place: usize| {
                 let now = place / stride % own;
                 if told.is_some_and(|told| told != now) {
@@ -104,7 +97,7 @@ fn gains(game: &Game, coarse: bool) -> Vec<Deviation> {
                 scale
                     * (game.payoff_at(place - now * stride + instead * stride, player) - game.payoff_at(place, player))
             };
-            Deviation { player, told, gains: (0..game.size()).map(gain).collect() }
+            (0..game.size()).map(gain).collect()
         };
         for instead in 0..own {
             match coarse {
@@ -117,15 +110,28 @@ fn gains(game: &Game, coarse: bool) -> Vec<Deviation> {
     all
 }
 
-/// The most that a player gains: by the best replacement of each strategy, or by the best fixed strategy.
-fn regret(game: &Game, weights: &[f64], coarse: bool) -> f64 {
-    let sizes = game.sizes();
-    let mut most: Vec<Vec<f64>> = sizes.iter().map(|own| vec![0.0; *own]).collect();
-    for deviation in gains(game, coarse) {
-        let (low, high) = game.range(deviation.player);
-        let gain: f64 = deviation.gains.iter().zip(weights).map(|(gain, p)| gain * p).sum();
-        let entry = &mut most[deviation.player][deviation.told.unwrap_or(0)];
-        *entry = entry.max(gain * (high - low));
+/// Returns the most that a player gains when combinations are drawn with these probabilities (in the order of [`Game::profiles`]): by the
+/// best fixed strategy (`coarse`), or by the best replacement of each of its strategies.
+pub(crate) fn regret(game: &Game, weights: &[f64], coarse: bool) -> f64 {
+    let mut most = 0.0f64;
+    for (player, own) in game.sizes().into_iter().enumerate() {
+        // Row by row: what the second strategy gains where the first is recommended.
+        let mut gains = vec![0.0; own * own];
+        for (profile, p) in game.profiles().zip(weights) {
+            let (told, kept) = (profile[player], game.payoff(&profile, player));
+            let mut other = profile;
+            for instead in 0..own {
+                other[player] = instead;
+                gains[told * own + instead] += p * (game.payoff(&other, player) - kept);
+            }
+        }
+        let regret = if coarse {
+            let fixed = |to: usize| gains.iter().skip(to).step_by(own).sum::<f64>();
+            (0..own).map(fixed).fold(0.0, f64::max)
+        } else {
+            gains.chunks(own).map(|row| row.iter().copied().fold(0.0, f64::max)).sum()
+        };
+        most = most.max(regret);
     }
-    most.iter().map(|own| own.iter().sum()).fold(0.0, f64::max)
+    most
 }

@@ -7,6 +7,7 @@ pub mod cfr;
 pub mod correlated;
 pub mod equilibrium;
 pub mod extensive;
+mod gambit;
 pub mod iterated;
 pub mod learn;
 pub mod library;

@@ -1,5 +1,7 @@
 //! Games in normal form, and Gambit's format `.nfg` for them: title, players, strategies, payoffs.
 
+use crate::gambit::{Token, Tokens, quote};
+
 /// Maximum numbers of players, strategies of one player, and combinations.
 const MOST: [usize; 3] = [20, 100, 1_000_000];
 
@@ -169,9 +171,7 @@ impl Game {
     /// Writes the game in Gambit's format `.nfg`; [`read`] reads it back.
     #[must_use]
     pub fn write(&self) -> String {
-        let quoted = |names: &[String]| {
-            names.iter().map(|name| format!("\"{}\"", name.replace('"', "'"))).collect::<Vec<_>>().join(" ")
-        };
+        let quoted = |names: &[String]| names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" ");
         let lists: Vec<String> = self.strategies.iter().map(|own| format!("{{ {} }}", quoted(own))).collect();
         let payoffs: Vec<String> = self.payoffs.iter().map(f64::to_string).collect();
         format!(
@@ -275,64 +275,6 @@ fn advance(profile: &mut [usize], sizes: &[usize]) {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Open,
-    Close,
-    Quoted(String),
-    Bare(String),
-}
-
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        rest = match first {
-            '{' | '}' => {
-                tokens.push(if first == '{' { Token::Open } else { Token::Close });
-                &rest[1..]
-            }
-            '"' => {
-                let (quoted, after) = rest[1..].split_once('"').ok_or("a `\"` is not closed")?;
-                tokens.push(Token::Quoted(quoted.to_owned()));
-                after
-            }
-            _ => {
-                let end = rest.find(|c: char| c.is_whitespace() || "{}\"".contains(c)).unwrap_or(rest.len());
-                tokens.push(Token::Bare(rest[..end].to_owned()));
-                &rest[end..]
-            }
-        }
-        .trim_start();
-    }
-    Ok(tokens)
-}
-
-/// Reads the names between two braces.
-fn names(tokens: &mut std::slice::Iter<'_, Token>, what: &str) -> Result<Vec<String>, String> {
-    if tokens.next() != Some(&Token::Open) {
-        return Err(format!("`{{` is missing before the {what}"));
-    }
-    let mut names = Vec::new();
-    loop {
-        match tokens.next() {
-            Some(Token::Quoted(name)) => names.push(name.clone()),
-            Some(Token::Close) if !names.is_empty() => return Ok(names),
-            Some(Token::Close) => return Err(format!("there are no {what}")),
-            _ => return Err(format!("the {what} must be names in quotes, followed by `}}`")),
-        }
-    }
-}
-
-/// Reads a number, or a fraction such as `1/3`.
-fn number(text: &str) -> Option<f64> {
-    let x = match text.split_once('/') {
-        Some((above, below)) => above.parse::<f64>().ok()? / below.parse::<f64>().ok()?,
-        None => text.parse().ok()?,
-    };
-    x.is_finite().then_some(x)
-}
-
 /// Converts a name to an action's name: lower-case letters, digits and hyphens.
 fn action(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() { c.to_lowercase().next().unwrap_or(c) } else { '-' };
@@ -342,45 +284,35 @@ fn action(name: &str) -> String {
 /// Reads a game.
 ///
 /// # Errors
-/// The error, in words.
+/// The error in words, with its line where it has one: what is no `.nfg`, and all faults that [`Game::new`] names.
 pub fn read(text: &str) -> Result<Game, String> {
-    let all = tokens(text)?;
-    let mut tokens = all.iter();
-    let head: Vec<&Token> = tokens.by_ref().take(3).collect();
-    let is = |token: Option<&&Token>, words: &[&str]| matches!(token, Some(Token::Bare(word)) if words.contains(&word.as_str()));
-    if !is(head.first(), &["NFG"]) || !is(head.get(1), &["1"]) || !is(head.get(2), &["R", "D"]) {
-        return Err("a game begins with `NFG 1 R`, its title in quotes, its players and their strategies".into());
+    let mut tokens = Tokens::new(text)?;
+    let (title, players) = tokens.head("NFG", "1")?;
+    if players.is_empty() {
+        return tokens.fail("there are no players");
     }
-    let Some(Token::Quoted(title)) = tokens.next() else { return Err("the title in quotes is missing".into()) };
-    let players = names(&mut tokens, "players")?;
-    if tokens.next() != Some(&Token::Open) {
-        return Err("`{` is missing before the strategies".into());
-    }
-    let mut strategies = Vec::new();
-    for _ in &players {
-        strategies.push(names(&mut tokens, "strategies")?);
-    }
-    if tokens.next() != Some(&Token::Close) {
-        return Err(
-            "the strategies of each player must be enclosed in `{` and `}`, and all these lists in another pair".into(),
+    let strategies = tokens.list(|tokens| tokens.names("the strategies of a player", "a strategy"))?;
+    let Some(strategies) = strategies else {
+        return tokens.fail(
+            "the strategies of each player must be enclosed in `{` and `}`, and all these lists in another pair",
         );
-    }
-    let mut tokens = tokens.peekable();
+    };
     // A comment may precede the payoffs.
-    tokens.next_if(|token| matches!(token, Token::Quoted(_)));
-    let payoffs: Result<Vec<f64>, String> = tokens
-        .map(|token| match token {
-            Token::Bare(word) => number(word).ok_or_else(|| format!("`{word}` is not a payoff")),
-            _ => Err("the outcome version of the format is not supported: list the payoffs in order".into()),
-        })
-        .collect();
-    Game::new(title.clone(), players, strategies, payoffs?)
+    tokens.quoted_next();
+    let mut payoffs = Vec::new();
+    while let Some(token) = tokens.peek() {
+        if !matches!(token, Token::Bare(_)) {
+            return tokens.fail("the outcome version of the format is not supported: list the payoffs in order");
+        }
+        payoffs.push(tokens.number("a payoff")?);
+    }
+    Game::new(title, players, strategies, payoffs)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::read;
+    use super::{Game, read};
 
     #[test]
     fn payoffs_stand_with_the_first_players_strategy_fastest() {
@@ -396,6 +328,14 @@ mod tests {
     }
 
     #[test]
+    fn quotes_in_names_survive_a_file() {
+        let names = |names: [&str; 2]| names.map(String::from).to_vec();
+        let game =
+            Game::new("the \"best\"", names(["A \\", "\"B\""]), vec![names(["a", "b"]); 2], vec![0.0; 8]).unwrap();
+        assert_eq!(read(&game.write()).unwrap(), game);
+    }
+
+    #[test]
     fn what_is_no_game_is_refused() {
         for (text, told) in [
             ("", "NFG 1 R"),
@@ -404,8 +344,15 @@ mod tests {
             ("NFG 1 R \"x\" { }", "no players"),
             ("NFG 1 R \"x\" { \"A\" } { { \"a\" \"A\" } } 1 2", "no name, or the name of another one"),
             ("NFG 1 R \"x\" { \"A\" } { { \"a\" \"b\" } } 1", "need 2 payoffs; there are 1"),
-            ("NFG 1 R \"x\" { \"A\" } { { \"a\" \"b\" } } 1 two", "`two` is not a payoff"),
+            (
+                "NFG 1 R \"x\" { \"A\" } { { \"a\" \"b\" } } 1 two",
+                "line 1: a payoff must be a number or a fraction, and is `two`",
+            ),
             ("NFG 1 R \"x\" { \"A\" } { { \"a\" } } { { \"\" 1 } } 1", "the outcome version"),
+            ("NFG 1 R \"x\" { \"A\" } \"a\"", "the strategies of each player must be enclosed"),
+            ("NFG 1 R \"x\" { \"A\" }\n{ \"a\" } 1", "line 2: the strategies of a player must stand here"),
+            ("NFG 1 R \"x\" { \"A\" } { { } } 1", "a player has 1 to 100 strategies; A has 0"),
+            ("NFG 1 R \"x\" { \"A\" } { } 1", "1 players need as many lists of strategies; there are 0"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(told), "{text}: {error}");

@@ -1,7 +1,8 @@
 //! External sampling: a walk through the tree in which only the updating player tries all moves.
 
-use super::{Variant, match_regrets};
+use super::Variant;
 use crate::extensive::{Node, Tree};
+use crate::learn::match_regrets;
 use polity_base::rng::{Draws, Stream};
 
 /// The draws, and space for the values of a walk.

@@ -2,7 +2,8 @@
 //!
 //! In two-player games whose payoffs add up to a constant, the average strategies approach a Nash equilibrium. In other games they need
 //! not; the exploitability that comes with every solution tells how far they are. The players update in turn, each against the
-//! others' newest strategies. A pass costs one look at each end of the tree and one at each information set, and allocates nothing.
+//! others' newest strategies. An update by CFR or CFR+ visits each end of the tree and each of the player's information sets once, and
+//! allocates nothing.
 
 mod external;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 use crate::best_response::{Exploitability, measure};
 use crate::extensive::sequences::Sequences;
 use crate::extensive::{Profile, Tree};
+use crate::learn::match_regrets;
 use external::External;
 use serde::Serialize;
 
@@ -59,7 +61,9 @@ pub fn solve(tree: &Tree, iterations: u32, variant: Variant) -> Result<Solution,
     }
     let mut solver = Solver::new(tree, variant)?;
     solver.run(iterations);
-    Ok(Solution { profile: solver.average(), iterations, distance: solver.distance() })
+    let profile = solver.average();
+    let distance = measure(&solver.sequences, &profile);
+    Ok(Solution { profile, iterations, distance })
 }
 
 /// A solver that can be stopped and looked at between iterations.
@@ -86,10 +90,10 @@ impl<'a> Solver<'a> {
     /// A tree of imperfect recall.
     pub fn new(tree: &'a Tree, variant: Variant) -> Result<Self, String> {
         let sequences = Sequences::new(tree)?;
-        let strategy = Profile::uniform(tree).probabilities().to_vec();
+        let uniform = Profile::uniform(tree);
+        let reach = sequences.all_reach(&uniform);
+        let strategy = uniform.probabilities().to_vec();
         let moves = strategy.len();
-        let mut reach = vec![1.0; moves + 1];
-        (0..tree.players.len()).for_each(|player| sequences.reach(player, &strategy, &mut reach));
         Ok(Solver {
             tree,
             sequences,
@@ -177,17 +181,5 @@ impl<'a> Solver<'a> {
     #[must_use]
     pub fn distance(&self) -> Exploitability {
         measure(&self.sequences, &self.average())
-    }
-}
-
-/// Makes probabilities in proportion to what is positive, whose sum is given; equal ones where nothing is.
-#[inline(always)]
-fn match_regrets(regrets: &[f64], positive: f64, strategy: &mut [f64]) {
-    if positive > 0.0 {
-        let scale = 1.0 / positive;
-        strategy.iter_mut().zip(regrets).for_each(|(p, regret)| *p = regret.max(0.0) * scale);
-    } else {
-        let equal = 1.0 / strategy.len() as f64;
-        strategy.fill(equal);
     }
 }

@@ -1,14 +1,14 @@
 //! Trees from nodes in depth-first order.
 
 use super::{Chance, InformationSet, Kind, Slot, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum numbers of players and of nodes, and maximum number of moves on one path.
 const MOST_PLAYERS: usize = 20;
 const MOST_NODES: usize = 10_000_000;
 const MOST_DEPTH: usize = 1_000;
 
-/// Makes a [`Tree`] of nodes given in depth-first order: a node, then all nodes below its first move, then all below its second one.
+/// Makes a [`Tree`] from nodes in depth-first order: a node, then all nodes below its first move, then all below its second one.
 ///
 /// ```
 /// use polity_games::extensive::Builder;
@@ -32,8 +32,8 @@ pub struct Builder {
     /// Sets in order of first use, by player and key.
     known: BTreeMap<(usize, String), u32>,
     /// Names in use, by player.
-    names: BTreeMap<(usize, String), ()>,
-    /// Nodes that still need children: the node, and the move that comes next.
+    names: BTreeSet<(usize, String)>,
+    /// The path to the next node: each node on it, and which of its moves the path takes.
     open: Vec<(u32, u32)>,
     fault: Option<String>,
 }
@@ -55,7 +55,7 @@ impl Builder {
         let within = (1..=MOST_PLAYERS).contains(&players.len());
         let fault =
             (!within).then(|| format!("a game has 1 to {MOST_PLAYERS} players; this one has {}", players.len()));
-        Builder { tree, known: BTreeMap::new(), names: BTreeMap::new(), open: Vec::new(), fault }
+        Builder { tree, known: BTreeMap::new(), names: BTreeSet::new(), open: Vec::new(), fault }
     }
 
     /// Adds a node where chance moves, with the probability of each move.
@@ -82,7 +82,7 @@ impl Builder {
         self.keyed(player, set, set, moves);
     }
 
-    /// Adds a decision whose set has a key (unique) and a label (perhaps not).
+    /// Adds a decision whose set has a unique key, and a label that other sets may have, too.
     pub(super) fn keyed<S: AsRef<str>>(&mut self, player: usize, key: &str, label: &str, moves: &[S]) {
         if self.fault.is_some() {
             return;
@@ -122,7 +122,7 @@ impl Builder {
     /// Returns a set's label, or the label with the key where another set has it.
     fn free_name(&mut self, player: usize, key: &str, label: &str) -> String {
         let mut name = if label.is_empty() { key.to_owned() } else { label.to_owned() };
-        while self.names.insert((player, name.clone()), ()).is_some() {
+        while !self.names.insert((player, name.clone())) {
             name = format!("{name} ({key})");
         }
         name
@@ -156,12 +156,12 @@ impl Builder {
         self.fault.as_deref()
     }
 
-    /// Ends the tree.
+    /// Finishes the tree.
     ///
     /// # Errors
     /// The first fault of the nodes, with the node's number and the moves that lead there: probabilities that do not add up to 1,
-    /// moves that differ within an information set, moves without or with the same name, payoffs that do not match the players,
-    /// nodes missing or left over, sizes above the limits.
+    /// moves that differ within an information set, two moves of one name or a move without one, payoffs that do not match the
+    /// players, missing nodes or too many, sizes above the limits.
     pub fn finish(self) -> Result<Tree, String> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -175,8 +175,9 @@ impl Builder {
         Ok(self.built())
     }
 
-    /// Numbers the sets by player. Only for nodes that are known to be without fault.
+    /// Numbers the sets by player. Only for complete trees that are known to be without fault.
     pub(super) fn built(self) -> Tree {
+        debug_assert!(self.fault.is_none() && self.is_complete(), "{:?}", self.fault);
         let mut tree = self.tree;
         let mut order: Vec<usize> = (0..tree.sets.len()).collect();
         // The sort is stable: sets of a player stay in order of their first nodes.
@@ -208,35 +209,37 @@ impl Builder {
         if self.is_complete() {
             return self.refuse("the tree is complete, but more nodes follow");
         }
-        if at + count >= MOST_NODES || self.open.len() >= MOST_DEPTH {
-            return self.refuse(&format!("a tree has at most {MOST_NODES} nodes, {MOST_DEPTH} moves deep"));
+        // Every node but the root is a child, perhaps one still to come.
+        if self.tree.children.len() + count >= MOST_NODES || self.open.len() > MOST_DEPTH {
+            return self
+                .refuse(&format!("a tree has at most {MOST_NODES} nodes and is at most {MOST_DEPTH} moves deep"));
         }
         self.tree.slots.push(Slot { kind, first: self.tree.children.len() as u32, count: count as u32 });
-        if let Some((parent, next)) = self.open.last_mut() {
+        if let Some((parent, taken)) = self.open.last() {
             let slot = self.tree.slots[*parent as usize];
-            self.tree.children[(slot.first + *next) as usize] = at as u32;
-            *next += 1;
+            self.tree.children[(slot.first + taken) as usize] = at as u32;
         }
-        if let Err(told) = self.check_moves(kind, count) {
+        if let Err(told) = self.check_moves(kind) {
             return self.refuse_at(at, &told);
         }
         self.tree.children.resize(self.tree.children.len() + count, 0);
         if count > 0 {
             self.open.push((at as u32, 0));
+            return;
         }
-        let full = |(node, next): &(u32, u32)| self.tree.slots[*node as usize].count == *next;
-        while self.open.last().is_some_and(full) {
+        // On to the next move of the nearest node that has one left.
+        while let Some((node, taken)) = self.open.last_mut() {
+            *taken += 1;
+            if *taken < self.tree.slots[*node as usize].count {
+                break;
+            }
             self.open.pop();
         }
     }
 
-    fn check_moves(&self, kind: Kind, count: usize) -> Result<(), String> {
-        let moves = match kind {
-            Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
-            Kind::Decision(set) => &self.tree.sets[set as usize].moves,
-            Kind::Terminal(_) => return Ok(()),
-        };
-        if count == 0 {
+    fn check_moves(&self, kind: Kind) -> Result<(), String> {
+        let moves = self.moves(kind);
+        if moves.is_empty() && !matches!(kind, Kind::Terminal(_)) {
             return Err("there are no moves".into());
         }
         if moves.iter().any(String::is_empty) {
@@ -257,18 +260,25 @@ impl Builder {
         self.fault.get_or_insert_with(|| format!("node {} ({place}): {told}", at + 1));
     }
 
-    /// Describes the moves that lead to the next node.
+    /// Describes the moves that lead to the next node; of a long path, the last ones.
     fn place(&self) -> String {
-        let name = |(node, next): &(u32, u32)| {
-            let slot = self.tree.slots[*node as usize];
-            let moves = match slot.kind {
-                Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
-                Kind::Decision(set) => &self.tree.sets[set as usize].moves,
-                Kind::Terminal(_) => return None,
-            };
-            moves.get((*next).min(slot.count.saturating_sub(1)) as usize).map(|name| format!("`{name}`"))
-        };
-        let path: Vec<String> = self.open.iter().filter_map(name).collect();
+        const SHOWN: usize = 8;
+        let left_out = self.open.len().saturating_sub(SHOWN);
+        let names = self.open[left_out..].iter().filter_map(|(node, taken)| {
+            let name = self.moves(self.tree.slots[*node as usize].kind).get(*taken as usize)?;
+            Some(format!("`{name}`"))
+        });
+        let dots = (left_out > 0).then(|| "...".to_owned());
+        let path: Vec<String> = dots.into_iter().chain(names).collect();
         if path.is_empty() { "the root".into() } else { path.join(", ") }
+    }
+
+    /// Returns the names of the moves of a node.
+    fn moves(&self, kind: Kind) -> &[String] {
+        match kind {
+            Kind::Chance(chance) => &self.tree.chances[chance as usize].moves,
+            Kind::Decision(set) => &self.tree.sets[set as usize].moves,
+            Kind::Terminal(_) => &[],
+        }
     }
 }

@@ -28,6 +28,8 @@ pub use library::{NAMES, centipede, entry, game, ultimatum};
 pub use poker::{kuhn, leduc};
 pub use profile::Profile;
 
+use std::ops::Range;
+
 /// Decisions that their player cannot tell apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InformationSet {
@@ -135,6 +137,11 @@ impl Tree {
         self.sets.iter().position(|set| set.player == player && set.name == name)
     }
 
+    /// Returns the places of a player's information sets.
+    pub(crate) fn sets_of(&self, player: usize) -> Range<usize> {
+        self.sets.partition_point(|set| set.player < player)..self.sets.partition_point(|set| set.player <= player)
+    }
+
     /// Returns the number of nodes where the game is over.
     #[must_use]
     pub fn terminals(&self) -> usize {
@@ -203,7 +210,7 @@ impl Tree {
     /// # Errors
     /// Names an information set whose nodes the player reaches by different moves of their own.
     pub fn perfect_recall(&self) -> Result<(), String> {
-        sequences::parents(self).map(|_| ())
+        sequences::perfect_recall(self)
     }
 
     /// Returns whether the players' payoffs add up to the same sum at every end (to 1e-9 of the largest payoff).

@@ -29,12 +29,16 @@ pub(crate) struct Sequences {
     pub sides: Vec<Side>,
 }
 
-/// Finds the own sequence that leads to each information set.
+/// Checks that each information set is reached by only one sequence of its player's own.
 ///
 /// # Errors
 /// Names a set whose nodes are reached by different ones.
-pub(super) fn parents(tree: &Tree) -> Result<Vec<u32>, String> {
-    let (last, _) = walk(tree);
+pub(super) fn perfect_recall(tree: &Tree) -> Result<(), String> {
+    parents(tree, &walk(tree).0).map(|_| ())
+}
+
+/// Finds the own sequence that leads to each information set, from each player's last move before each node.
+fn parents(tree: &Tree, last: &[u32]) -> Result<Vec<u32>, String> {
     let players = tree.players.len();
     let mut parents = Vec::with_capacity(tree.sets().len());
     for (place, set) in tree.sets().iter().enumerate() {
@@ -57,19 +61,18 @@ fn walk(tree: &Tree) -> (Vec<u32>, Vec<f64>) {
     let mut last = vec![tree.moves() as u32; tree.len() * players];
     let mut chance = vec![1.0; tree.len()];
     for at in 0..tree.len() {
-        let (children, set) = match tree.node(at) {
-            Node::Terminal { .. } => continue,
-            Node::Chance { children, .. } => (children, None),
-            Node::Decision { set, children } => (children, Some(set)),
-        };
+        let node = tree.node(at);
+        let (Node::Chance { children, .. } | Node::Decision { children, .. }) = node else { continue };
         for (i, child) in children.iter().enumerate() {
             let child = *child as usize;
             last.copy_within(at * players..(at + 1) * players, child * players);
             chance[child] = chance[at];
-            match (set, tree.node(at)) {
-                (Some(set), _) => last[child * players + tree.sets()[set].player] = (tree.offset(set) + i) as u32,
-                (None, Node::Chance { probabilities, .. }) => chance[child] *= probabilities[i],
-                _ => {}
+            match node {
+                Node::Chance { probabilities, .. } => chance[child] *= probabilities[i],
+                Node::Decision { set, .. } => {
+                    last[child * players + tree.sets()[set].player] = (tree.offset(set) + i) as u32;
+                }
+                Node::Terminal { .. } => {}
             }
         }
     }
@@ -80,10 +83,9 @@ impl Sequences {
     /// # Errors
     /// A tree of imperfect recall.
     pub fn new(tree: &Tree) -> Result<Self, String> {
-        let parents = parents(tree)?;
         let (last, chance) = walk(tree);
-        let players = tree.players.len();
-        let sides = (0..players).map(|player| Side::new(tree, player, &last, &chance)).collect();
+        let parents = parents(tree, &last)?;
+        let sides = (0..tree.players.len()).map(|player| Side::new(tree, player, &last, &chance)).collect();
         Ok(Sequences { offsets: tree.offsets.clone(), parents, sides })
     }
 
@@ -141,11 +143,12 @@ impl Sequences {
         }
     }
 
-    /// Computes a player's best reply to the others' reach: its value, and the move at each of the player's sets (the first of several
-    /// best ones).
-    pub fn best_reply(&self, player: usize, reach: &[f64]) -> (f64, Vec<usize>) {
+    /// Computes a player's payoff, and their best reply to the others' reach.
+    pub fn reply(&self, player: usize, reach: &[f64]) -> Reply {
         let mut values = vec![0.0; self.moves() + 1];
         self.values(player, reach, &mut values);
+        let places = self.sides[player].moves.clone().chain([self.moves()]);
+        let payoff = places.map(|place| values[place] * reach[place]).sum();
         let mut moves = Vec::with_capacity(self.sides[player].sets.len());
         for set in self.sides[player].sets.clone().rev() {
             let own = &values[self.of(set)];
@@ -155,24 +158,24 @@ impl Sequences {
             moves.push(best);
         }
         moves.reverse();
-        (values[self.moves()], moves)
+        Reply { payoff, best: values[self.moves()], moves }
     }
+}
 
-    /// Computes a player's payoff.
-    pub fn payoff(&self, player: usize, reach: &[f64]) -> f64 {
-        let mut values = vec![0.0; self.moves() + 1];
-        self.values(player, reach, &mut values);
-        let places = self.sides[player].moves.clone().chain([self.moves()]);
-        places.map(|place| values[place] * reach[place]).sum()
-    }
+/// A player's payoff, and what they could get instead.
+pub(crate) struct Reply {
+    /// The player's payoff.
+    pub payoff: f64,
+    /// The payoff of their best reply.
+    pub best: f64,
+    /// The best reply: the move at each of the player's sets (the first of several best ones).
+    pub moves: Vec<usize>,
 }
 
 impl Side {
     fn new(tree: &Tree, player: usize, last: &[u32], chance: &[f64]) -> Self {
         let players = tree.players.len();
-        let mine = |set: &usize| tree.sets()[*set].player == player;
-        let first = (0..tree.sets().len()).find(mine).unwrap_or(0);
-        let sets = first..first + (0..tree.sets().len()).filter(mine).count();
+        let sets = tree.sets_of(player);
         let moves = tree.offset(sets.start)..tree.offset(sets.end);
         // One entry for each end: own sequence, the others', and the weight. Ends that differ only by chance become one.
         let mut ends: Vec<(Vec<u32>, f64)> = Vec::with_capacity(tree.terminals());

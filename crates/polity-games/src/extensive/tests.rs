@@ -244,12 +244,37 @@ fn what_is_no_game_is_refused_with_its_line() {
     }
 }
 
+/// A fault is named with the moves that lead to its node: at each depth the one that is taken, and not the one after it.
+#[test]
+fn faults_name_the_path_to_their_node() {
+    let mut builder = Builder::new("far", &["A"]);
+    for name in ["s", "t", "u"] {
+        builder.decision(0, name, &[format!("{name}1"), format!("{name}2")]);
+    }
+    builder.terminal(&[0.0]);
+    let mut missing = builder.clone();
+    missing.terminal(&[0.0]);
+    assert!(missing.finish().unwrap_err().ends_with("no node follows `s1`, `t2`"));
+    for faulty in [&[][..], &["l", "l"], &[""]] {
+        let mut builder = builder.clone();
+        builder.decision(0, "v", faulty);
+        let told = builder.finish().unwrap_err();
+        assert!(told.starts_with("node 5 (`s1`, `t1`, `u2`): "), "{told}");
+    }
+}
+
 #[test]
 fn sizes_above_the_limits_are_refused() {
-    let mut builder = Builder::new("deep", &["A"]);
-    (0..2_000).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
-    builder.terminal(&[0.0]);
-    assert!(builder.finish().unwrap_err().contains("1000 moves deep"));
+    let chain = |moves: u32| {
+        let mut builder = Builder::new("deep", &["A"]);
+        (0..moves).for_each(|at| builder.decision(0, &at.to_string(), &["on"]));
+        builder.terminal(&[0.0]);
+        builder.finish()
+    };
+    assert_eq!(chain(1_000).unwrap().len(), 1_001);
+    for moves in [1_001, 2_000] {
+        assert!(chain(moves).unwrap_err().contains("1000 moves deep"));
+    }
     let players: Vec<String> = (0..21).map(|player| player.to_string()).collect();
     assert!(Builder::new("many", &players).finish().unwrap_err().contains("1 to 20 players"));
     assert!(Builder::new("none", &["A"]).finish().unwrap_err().contains("no nodes"));

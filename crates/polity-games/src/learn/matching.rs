@@ -35,10 +35,21 @@ impl Learner for RegretMatching {
             }
         }
         let positive: f64 = self.regrets.iter().map(|regret| regret.max(0.0)).sum();
-        let equal = 1.0 / self.regrets.len() as f64;
-        for (p, regret) in self.probabilities.iter_mut().zip(&self.regrets) {
-            *p = if positive > 0.0 { regret.max(0.0) / positive } else { equal };
-        }
+        match_regrets(&self.regrets, positive, &mut self.probabilities);
+    }
+}
+
+/// Sets each probability in proportion to the positive part of its regret, given the sum of these parts; all to the same where no
+/// regret is positive.
+#[inline(always)]
+pub(crate) fn match_regrets(regrets: &[f64], positive: f64, strategy: &mut [f64]) {
+    // The reciprocal of a smaller number can be infinite.
+    if positive >= f64::MIN_POSITIVE {
+        let scale = 1.0 / positive;
+        strategy.iter_mut().zip(regrets).for_each(|(p, regret)| *p = regret.max(0.0) * scale);
+    } else {
+        let equal = 1.0 / strategy.len() as f64;
+        strategy.fill(equal);
     }
 }
 

@@ -37,9 +37,10 @@ pub use bandits::{
 pub use ftrl::{
     Ftrl, Regulariser, Step, euclidean_bound, hedge, hedge_anytime_bound, hedge_bound, hedge_step_bound, project,
 };
+pub(crate) use matching::match_regrets;
 pub use matching::{InternalRegretMatching, RegretMatching, internal_bound, matching_bound};
 pub use perturbed::{PerturbedLeader, perturbed_bound};
-pub use play::{Meeting, Play, coarse_correlated_distance, correlated_distance, meet};
+pub use play::{Meeting, Play, meet};
 pub use regret::{Point, Regret, curve};
 
 use polity_base::rng::Draws;

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::correlated::regret;
 use crate::normal::{Game, read};
 use polity_base::rng::Stream;
 
@@ -260,8 +261,7 @@ fn regret_is_the_distance_from_correlated_equilibria() {
             let mut pair = learners(moves, rounds, which);
             let meeting = meet(game, &mut pair, rounds, Play::Drawn(11)).unwrap();
             let most = |regrets: &[f64]| regrets.iter().copied().fold(0.0, f64::max);
-            let (coarse, fine) =
-                (coarse_correlated_distance(game, &meeting.joint), correlated_distance(game, &meeting.joint));
+            let (coarse, fine) = (regret(game, &meeting.joint, true), regret(game, &meeting.joint, false));
             assert!((coarse - most(&meeting.external)).abs() < 1e-9, "{which}");
             assert!((fine - most(&meeting.swap)).abs() < 1e-9, "{which}");
             assert!(coarse < 0.04 && coarse <= fine + 1e-12, "{which}: {coarse}");
@@ -271,8 +271,8 @@ fn regret_is_the_distance_from_correlated_equilibria() {
         }
     }
     // A mean over the pure coordination outcomes of chicken is a correlated equilibrium; the worst outcome is not.
-    assert_eq!(correlated_distance(&chicken, &[0.0, 0.5, 0.5, 0.0]), 0.0);
-    assert_eq!(coarse_correlated_distance(&chicken, &[0.0, 0.0, 0.0, 1.0]), 2.0);
+    assert_eq!(regret(&chicken, &[0.0, 0.5, 0.5, 0.0], false), 0.0);
+    assert_eq!(regret(&chicken, &[0.0, 0.0, 0.0, 1.0], true), 2.0);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn three_learners_have_no_regret_either() {
         (0..3).map(|_| Box::new(RegretMatching::new(2, true)) as Box<dyn Learner>).collect();
     let meeting = meet(&game, &mut all, 5_000, Play::Drawn(2)).unwrap();
     assert!(meeting.external.iter().all(|regret| *regret < 0.03), "{:?}", meeting.external);
-    assert!(coarse_correlated_distance(&game, &meeting.joint) < 0.03);
+    assert!(regret(&game, &meeting.joint, true) < 0.03);
 }
 
 #[test]
