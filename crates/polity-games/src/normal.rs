@@ -2,8 +2,12 @@
 
 use crate::gambit::{Token, Tokens, quote};
 
-/// Maximum numbers of players, strategies of one player, and combinations.
-const MOST: [usize; 3] = [20, 100, 1_000_000];
+/// The most players of a game.
+const MOST_PLAYERS: usize = 20;
+/// The most strategies of one player.
+const MOST_STRATEGIES: usize = 100;
+/// The most combinations of strategies.
+const MOST_COMBINATIONS: usize = 1_000_000;
 
 /// A game in normal form.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +52,8 @@ impl Game {
         strategies: Vec<Vec<String>>,
         payoffs: Vec<f64>,
     ) -> Result<Game, String> {
-        if players.is_empty() || players.len() > MOST[0] {
-            return Err(format!("a game has 1 to {} players; this one has {}", MOST[0], players.len()));
+        if players.is_empty() || players.len() > MOST_PLAYERS {
+            return Err(format!("a game has 1 to {MOST_PLAYERS} players; this one has {}", players.len()));
         }
         if strategies.len() != players.len() {
             return Err(format!(
@@ -60,19 +64,17 @@ impl Game {
         }
         let mut named = Vec::new();
         for (player, own) in players.iter().zip(&strategies) {
+            if own.is_empty() || own.len() > MOST_STRATEGIES {
+                return Err(format!("a player has 1 to {MOST_STRATEGIES} strategies; {player} has {}", own.len()));
+            }
             let own: Vec<String> = own.iter().map(|name| action(name)).collect();
             let same = |i: &usize| own[*i].trim_matches('-').is_empty() || own[..*i].contains(&own[*i]);
             if let Some(i) = (0..own.len()).find(same) {
                 return Err(format!("strategy {} of {player} has no name, or the name of another one", i + 1));
             }
-            if own.is_empty() || own.len() > MOST[1] {
-                return Err(format!("a player has 1 to {} strategies; {player} has {}", MOST[1], own.len()));
-            }
             named.push(own);
         }
-        let size = named.iter().try_fold(1usize, |size, own| size.checked_mul(own.len())).filter(|n| *n <= MOST[2]);
-        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
-        let (needed, given) = (size * players.len(), payoffs.len());
+        let (needed, given) = (combinations(&named)? * players.len(), payoffs.len());
         if given != needed {
             return Err(format!(
                 "{} players with these strategies need {needed} payoffs; there are {given}",
@@ -102,8 +104,7 @@ impl Game {
         payoffs: impl Fn(&[usize]) -> Vec<f64>,
     ) -> Result<Game, String> {
         let sizes: Vec<usize> = strategies.iter().map(Vec::len).collect();
-        let size = sizes.iter().try_fold(1usize, |size, own| size.checked_mul(*own)).filter(|n| *n <= MOST[2]);
-        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
+        let size = combinations(&strategies)?;
         let mut all = Vec::with_capacity(size * players.len());
         let mut profile = vec![0; sizes.len()];
         for _ in 0..size {
@@ -264,7 +265,14 @@ impl Game {
     }
 }
 
-/// Goes on to the next combination; the first player's strategy changes fastest.
+/// Returns the number of combinations of strategies.
+fn combinations(strategies: &[Vec<String>]) -> Result<usize, String> {
+    let size = strategies.iter().try_fold(1usize, |size, own| size.checked_mul(own.len()));
+    size.filter(|size| *size <= MOST_COMBINATIONS)
+        .ok_or_else(|| format!("a game has at most {MOST_COMBINATIONS} combinations of strategies"))
+}
+
+/// Advances to the next combination; the first player's strategy changes fastest.
 fn advance(profile: &mut [usize], sizes: &[usize]) {
     for (strategy, size) in profile.iter_mut().zip(sizes) {
         *strategy += 1;
