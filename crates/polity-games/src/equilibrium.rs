@@ -37,10 +37,13 @@ pub struct Outcome {
 
 impl Equilibrium {
     /// Evaluates a mixed profile of a game; the regret is that of [`Game::regret`].
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
     pub fn of(game: &Game, strategies: Vec<Vec<f64>>) -> Self {
-        let payoffs = (0..game.players.len()).map(|player| game.expected(&strategies, player)).collect();
-        Equilibrium { payoffs, regret: game.regret(&strategies), play: Play::Strategies(strategies) }
+        let (payoffs, gains) = game.payoffs_and_gains(&strategies);
+        Equilibrium { payoffs, regret: gains.into_iter().fold(0.0, f64::max), play: Play::Strategies(strategies) }
     }
 
     /// Returns each player's mixed strategy; nothing for a joint distribution.

@@ -126,11 +126,15 @@ impl Game {
         self.strategies.iter().map(Vec::len).collect()
     }
 
-    /// Returns a player's payoff.
+    /// Returns a player's payoff in a combination: one index of a strategy for each player.
+    ///
+    /// # Panics
+    /// If there is no such combination or player.
     #[must_use]
     pub fn payoff(&self, profile: &[usize], player: usize) -> f64 {
         let mut place = 0;
         for (strategy, strategies) in profile.iter().zip(&self.strategies).rev() {
+            assert!(*strategy < strategies.len(), "strategy {strategy} of {}", strategies.len());
             place = place * strategies.len() + strategy;
         }
         self.payoff_at(place, player)
@@ -138,7 +142,7 @@ impl Game {
 
     /// Returns a player's payoff in a combination, given its place in the order of [`Game::profiles`].
     pub(crate) fn payoff_at(&self, place: usize, player: usize) -> f64 {
-        self.payoffs.get(place * self.players.len() + player).copied().unwrap_or_default()
+        self.payoffs[place * self.players.len() + player]
     }
 
     /// Returns all combinations; the first player's strategy changes fastest.
@@ -184,43 +188,18 @@ impl Game {
         )
     }
 
-    /// Checks that `mixed` has a probability for each strategy of each player, and that each player's sum to 1 (up to 1e-9).
-    ///
-    /// # Errors
-    /// What does not fit, in words.
-    pub fn check(&self, mixed: &[Vec<f64>]) -> Result<(), String> {
-        if mixed.len() != self.players.len() {
-            return Err(format!(
-                "{} players need as many mixed strategies; there are {}",
-                self.players.len(),
-                mixed.len()
-            ));
-        }
-        for ((own, names), player) in mixed.iter().zip(&self.strategies).zip(&self.players) {
-            if own.len() != names.len() {
-                return Err(format!("{player} has {} strategies; there are {} probabilities", names.len(), own.len()));
-            }
-            let sum: f64 = own.iter().sum();
-            if own.iter().any(|p| !(0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-9 {
-                return Err(format!("the probabilities of {player} are not between 0 and 1, or do not sum to 1"));
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the expected payoff of each pure strategy of `player` against the mixed strategies of the others.
     ///
     /// `mixed` holds one probability for each strategy of each player, the player's own included (they are not used).
+    ///
+    /// # Panics
+    /// If a player or a probability is missing.
     #[must_use]
     pub fn values(&self, mixed: &[Vec<f64>], player: usize) -> Vec<f64> {
-        let mut values = vec![0.0; self.strategies.get(player).map_or(0, Vec::len)];
+        let mut values = vec![0.0; self.strategies[player].len()];
         self.each(|profile, place| {
-            let mut weight = 1.0;
-            for (other, strategy) in profile.iter().enumerate() {
-                if other != player {
-                    weight *= mixed.get(other).and_then(|own| own.get(*strategy)).copied().unwrap_or_default();
-                }
-            }
+            let others = profile.iter().enumerate().filter(|(other, _)| *other != player);
+            let weight: f64 = others.map(|(other, strategy)| mixed[other][*strategy]).product();
             if weight != 0.0 {
                 values[profile[player]] += weight * self.payoff_at(place, player);
             }
@@ -228,40 +207,29 @@ impl Game {
         values
     }
 
-    /// Returns a player's expected payoff when all play `mixed`.
+    /// Returns each player's expected payoff when all play `mixed`, and how much each could gain by another strategy, the others'
+    /// unchanged (at least 0).
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
-    pub fn expected(&self, mixed: &[Vec<f64>], player: usize) -> f64 {
-        let own = mixed.get(player).map_or(&[][..], Vec::as_slice);
-        own.iter().zip(self.values(mixed, player)).map(|(p, value)| p * value).sum()
-    }
-
-    /// Returns the pure best replies of a player to the others' mixed strategies: those within `1e-9` of the best, as a part of
-    /// the range of the player's payoffs.
-    #[must_use]
-    pub fn best_replies(&self, mixed: &[Vec<f64>], player: usize) -> Vec<usize> {
-        let values = self.values(mixed, player);
-        let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (low, high) = self.range(player);
-        (0..values.len()).filter(|i| values[*i] >= best - 1e-9 * (high - low)).collect()
-    }
-
-    /// Returns how much each player could gain by another strategy, the others' unchanged (at least 0, in units of payoff).
-    #[must_use]
-    pub fn gains(&self, mixed: &[Vec<f64>]) -> Vec<f64> {
-        let gain = |player: usize| {
+    pub fn payoffs_and_gains(&self, mixed: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+        let of = |player: usize| {
             let values = self.values(mixed, player);
-            let own: f64 =
-                mixed.get(player).map_or(0.0, |own| own.iter().zip(&values).map(|(p, value)| p * value).sum());
-            (values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - own).max(0.0)
+            let payoff: f64 = mixed[player].iter().zip(&values).map(|(p, value)| p * value).sum();
+            (payoff, (values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - payoff).max(0.0))
         };
-        (0..self.players.len()).map(gain).collect()
+        (0..self.players.len()).map(of).unzip()
     }
 
     /// Returns the regret of a mixed profile: the most that one player could gain by another strategy. It is 0 in a Nash
-    /// equilibrium; a profile with regret ε is an ε-equilibrium. (OpenSpiel's `NashConv` is the sum of [`Game::gains`].)
+    /// equilibrium; a profile with regret ε is an ε-equilibrium. (OpenSpiel's `NashConv` is the sum of all players' gains.)
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
     pub fn regret(&self, mixed: &[Vec<f64>]) -> f64 {
-        self.gains(mixed).into_iter().fold(0.0, f64::max)
+        self.payoffs_and_gains(mixed).1.into_iter().fold(0.0, f64::max)
     }
 }
 

@@ -51,7 +51,8 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
         for start in 0..starts {
             let Some(refined) = responses.refine(&whole, &first_point(supports, number, start)) else { continue };
             let strategies = widened(&refined, supports, &sizes);
-            let stable = game.gains(&strategies).iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range);
+            let (_, gains) = game.payoffs_and_gains(&strategies);
+            let stable = gains.iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range);
             if stable && !found.iter().any(|known| close(known.strategies(), &strategies)) {
                 found.push(Equilibrium::of(game, strategies));
             }

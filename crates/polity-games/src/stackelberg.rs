@@ -1,6 +1,6 @@
 //! Strong Stackelberg equilibria of games of two players: the leader commits to a mixed strategy, the follower sees it and replies.
 
-use crate::equilibrium::{Equilibrium, normalised, two_players};
+use crate::equilibrium::{Equilibrium, Play, normalised, two_players};
 use crate::normal::Game;
 use crate::simplex::{self, MOST, Trouble};
 use serde::{Deserialize, Serialize};
@@ -65,8 +65,8 @@ pub fn strong(game: &Game, leader: usize) -> Result<Commitment, String> {
         let mut pure = vec![0.0; others];
         pure[reply] = 1.0;
         let strategies = if leader == 0 { vec![mixture, pure] } else { vec![pure, mixture] };
-        let regret = game.gains(&strategies)[1 - leader];
-        let equilibrium = Equilibrium { regret, ..Equilibrium::of(game, strategies) };
+        let (payoffs, gains) = game.payoffs_and_gains(&strategies);
+        let equilibrium = Equilibrium { play: Play::Strategies(strategies), payoffs, regret: gains[1 - leader] };
         if best.as_ref().is_none_or(|best| equilibrium.payoffs[leader] > best.equilibrium.payoffs[leader] + 1e-12) {
             best = Some(Commitment { leader, reply, equilibrium });
         }
