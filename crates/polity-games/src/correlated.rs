@@ -2,9 +2,9 @@
 
 use crate::equilibrium::{Equilibrium, Outcome, Play, normalised};
 use crate::normal::Game;
-use crate::simplex::{self, MOST};
+use crate::simplex::{self, MOST_NUMBERS};
 
-/// What is to be as great as possible.
+/// What is maximised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
     /// The sum of the players' payoffs.
@@ -15,8 +15,8 @@ pub enum Aim {
 }
 
 /// Finds the correlated equilibrium that is best for `aim` (Aumann 1974): a joint distribution from which a mediator draws a
-/// combination and tells each player its own strategy; no player gains by replacing what it is told. The regret is the most that a
-/// player gains by the best replacement of each of its strategies.
+/// combination and recommends to each player its strategy there; no player gains by departing from a recommendation. The regret is the
+/// most that a player gains by replacing each recommendation with its best one.
 ///
 /// # Errors
 /// The linear program would have more than 1,000,000 numbers; there is no such player; or rounding kept the solver from ending.
@@ -33,7 +33,7 @@ pub fn correlated(game: &Game, aim: Aim) -> Result<Equilibrium, String> {
 }
 
 /// Finds the coarse-correlated equilibrium that is best for `aim` (Moulin and Vial 1978): no player gains by a fixed strategy that
-/// it chooses before the draw. The regret is the most that a player gains so.
+/// it chooses before the draw. The regret is the most that a player gains by such a strategy.
 ///
 /// # Errors
 /// As [`correlated`].
@@ -50,15 +50,14 @@ fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
     }
     let deviations: usize = sizes.iter().map(|own| if coarse { *own } else { own * (own - 1) }).sum();
     let numbers = simplex::numbers(size, deviations);
-    if numbers > MOST {
+    if numbers > MOST_NUMBERS {
         return Err(format!(
             "the game is too large for a correlated equilibrium: {size} combinations and {deviations} deviations need a linear \
-             program of {numbers} numbers, and at most {MOST} are allowed"
+             program of {numbers} numbers, and at most {MOST_NUMBERS} are allowed"
         ));
     }
     let objective = scaled_objective(game, aim);
-    let solution = simplex::mixture(&objective, &gains(game, coarse))
-        .map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
+    let solution = simplex::mixture(&objective, &gains(game, coarse)).map_err(|trouble| trouble.to_string())?;
     let weights = normalised(solution);
     let expected = |player: usize| weights.iter().enumerate().map(|(place, p)| p * game.payoff_at(place, player)).sum();
     let payoffs = (0..players).map(expected).collect();

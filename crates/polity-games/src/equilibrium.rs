@@ -94,6 +94,11 @@ pub(crate) fn scaled(game: &Game, player: usize) -> Vec<Vec<f64>> {
     (0..sizes[0]).map(|i| (0..sizes[1]).map(|j| cell(i, j)).collect()).collect()
 }
 
+/// Swaps rows and columns of a matrix that has at least one row.
+pub(crate) fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    (0..matrix[0].len()).map(|j| matrix.iter().map(|row| row[j]).collect()).collect()
+}
+
 /// Refuses games that do not have two players.
 pub(crate) fn two_players(game: &Game, what: &str) -> Result<(), String> {
     match game.players.len() {

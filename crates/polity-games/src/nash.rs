@@ -1,7 +1,7 @@
 //! Nash equilibria: all of a game of two players, pure ones of any game, one by Lemke and Howson's method, one of a zero-sum game
 //! by linear programming, and those of more players that Newton's method finds support by support.
 
-use crate::equilibrium::{Equilibrium, normalised, scaled, two_players};
+use crate::equilibrium::{Equilibrium, normalised, scaled, transposed, two_players};
 use crate::normal::Game;
 use crate::simplex::{self, Tableau, point};
 use crate::{linear, path, several};
@@ -126,12 +126,8 @@ struct Vertex {
 
 /// The vertices of both players' best-response polytopes.
 fn vertices(game: &Game) -> (Vec<Vertex>, Vec<Vertex>) {
-    // By the own player's strategies, then the other's whose payoffs they are.
-    let second = scaled(game, 1);
-    let first: Vec<Vec<f64>> = {
-        let by_row = scaled(game, 0);
-        (0..second[0].len()).map(|j| by_row.iter().map(|row| row[j]).collect()).collect()
-    };
+    // The payoffs of each player, by the other's strategies, then by its own.
+    let (first, second) = (transposed(&scaled(game, 0)), scaled(game, 1));
     let (m, n) = (second.len(), first.len());
     let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
     for size in 1..=m.min(n) {
@@ -285,18 +281,14 @@ pub fn zero_sum(game: &Game) -> Result<Equilibrium, String> {
     if !is_zero_sum(game) {
         return Err("the payoffs of the two players do not have the same sum in all combinations".into());
     }
-    // The least of all loads that give the opponent at most 1 each: of the second player against the first, and the reverse.
-    let by_row = scaled(game, 0);
-    let of_second = scaled(game, 1);
-    let by_column = (0..of_second[0].len()).map(|j| of_second.iter().map(|row| row[j]).collect()).collect();
+    // The greatest sum of weights on the own strategies with which no strategy of the opponent gets more than 1. Scaled to a sum of 1,
+    // they keep the opponent's payoff lowest.
     let secured = |payoffs: Vec<Vec<f64>>| {
         let loads = simplex::packing(&vec![1.0; payoffs[0].len()], &payoffs);
-        loads
-            .map(normalised)
-            .map_err(|trouble| format!("the linear program of the zero-sum game has no solution: {trouble:?}"))
+        loads.map(normalised).map_err(|trouble| trouble.to_string())
     };
-    let second = secured(by_row)?;
-    let first = secured(by_column)?;
+    let second = secured(scaled(game, 0))?;
+    let first = secured(transposed(&scaled(game, 1)))?;
     Ok(Equilibrium::of(game, vec![first, second]))
 }
 
