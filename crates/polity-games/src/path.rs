@@ -89,54 +89,65 @@ impl<'a> Responses<'a> {
         let stride: usize = (0..player).map(|j| self.starts[j + 1] - self.starts[j]).product();
         let own = &x[first..first + size];
         // Sums over the others' combinations: payoffs, their products with the mixture's payoff, and their products in pairs;
-        // and the derivatives of the first two by the others' probabilities.
-        let (mut mean, mut with_mix, mut pairs) = (vec![0.0; size], vec![0.0; size], vec![vec![0.0; size]; size]);
-        let mut by_mean = vec![vec![0.0; size]; n];
-        let mut by_with_mix = vec![vec![0.0; size]; n];
+        // and the derivatives of the first two by the others' probabilities. Only the payoffs count without aversion.
+        let averse = self.aversion != 0.0;
+        let (mut mean, mut with_mix, mut pairs) = (vec![0.0; size], vec![0.0; size], vec![0.0; size * size]);
+        let (mut by_mean, mut by_with_mix) = (vec![0.0; n * size], vec![0.0; n * size]);
         let mut weights = vec![1.0; players];
+        // By player: the product of its weight and all later ones.
+        let mut later = vec![1.0; players + 1];
         let mut payoffs = vec![0.0; size];
         self.game.each(|profile, place| {
             if profile[player] != 0 {
                 return;
             }
-            for (j, strategy) in profile.iter().enumerate().filter(|(j, _)| *j != player) {
-                let uniform = 1.0 / (self.starts[j + 1] - self.starts[j]) as f64;
-                weights[j] = (1.0 - self.tremble) * x[self.starts[j] + strategy] + self.tremble * uniform;
+            for (j, strategy) in profile.iter().enumerate().rev() {
+                if j != player {
+                    let uniform = 1.0 / (self.starts[j + 1] - self.starts[j]) as f64;
+                    weights[j] = (1.0 - self.tremble) * x[self.starts[j] + strategy] + self.tremble * uniform;
+                }
+                later[j] = weights[j] * later[j + 1];
             }
             for (a, payoff) in payoffs.iter_mut().enumerate() {
                 *payoff = self.game.payoff_at(place + a * stride, player) / self.scale;
             }
             let mix: f64 = own.iter().zip(&payoffs).map(|(p, payoff)| p * payoff).sum();
-            let weight: f64 = weights.iter().product();
+            let weight = later[0];
             for a in 0..size {
                 mean[a] += weight * payoffs[a];
-                if self.aversion != 0.0 {
+                if averse {
                     with_mix[a] += weight * payoffs[a] * mix;
                     for c in 0..size {
-                        pairs[a][c] += weight * payoffs[a] * payoffs[c];
+                        pairs[a * size + c] += weight * payoffs[a] * payoffs[c];
                     }
                 }
             }
-            for j in (0..players).filter(|j| *j != player) {
-                let rest: f64 = (0..players).filter(|k| *k != j).map(|k| weights[k]).product();
-                let place = self.starts[j] + profile[j];
-                for a in 0..size {
-                    by_mean[place][a] += rest * payoffs[a];
-                    by_with_mix[place][a] += rest * payoffs[a] * mix;
+            let mut earlier = 1.0;
+            for j in 0..players {
+                if j != player {
+                    let rest = earlier * later[j + 1];
+                    let begin = (self.starts[j] + profile[j]) * size;
+                    for a in 0..size {
+                        by_mean[begin + a] += rest * payoffs[a];
+                        if averse {
+                            by_with_mix[begin + a] += rest * payoffs[a] * mix;
+                        }
+                    }
                 }
+                earlier *= weights[j];
             }
         });
         let mean_mix: f64 = own.iter().zip(&mean).map(|(p, mean)| p * mean).sum();
         for a in 0..size {
             all.own[first + a] = mean[a] - 2.0 * self.aversion * (with_mix[a] - mean[a] * mean_mix);
             for c in 0..size {
-                all.by[first + a][first + c] = -2.0 * self.aversion * (pairs[a][c] - mean[a] * mean[c]);
+                all.by[first + a][first + c] = -2.0 * self.aversion * (pairs[a * size + c] - mean[a] * mean[c]);
             }
             for place in (0..n).filter(|place| !(first..first + size).contains(place)) {
-                let by_mix: f64 = own.iter().zip(&by_mean[place]).map(|(p, by)| p * by).sum();
-                let covariance = by_with_mix[place][a] - by_mean[place][a] * mean_mix - mean[a] * by_mix;
-                all.by[first + a][place] =
-                    (1.0 - self.tremble) * (by_mean[place][a] - 2.0 * self.aversion * covariance);
+                let by_mean = &by_mean[place * size..(place + 1) * size];
+                let by_mix: f64 = own.iter().zip(by_mean).map(|(p, by)| p * by).sum();
+                let covariance = by_with_mix[place * size + a] - by_mean[a] * mean_mix - mean[a] * by_mix;
+                all.by[first + a][place] = (1.0 - self.tremble) * (by_mean[a] - 2.0 * self.aversion * covariance);
             }
         }
     }
