@@ -16,13 +16,14 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
     if sizes.len() < 2 {
         return Err("an equilibrium needs at least two players".into());
     }
+    // Saturates.
     let subsets =
         |size: &usize| 1usize.checked_shl(u32::try_from(*size).unwrap_or(u32::MAX)).map_or(usize::MAX, |n| n - 1);
     let count = sizes.iter().map(subsets).fold(1usize, usize::saturating_mul);
     if count > MOST {
         return Err(format!(
-            "the game is too large for an enumeration of supports: there are {count} combinations of them, and at most {MOST} are \
-             tried"
+            "the game is too large for an enumeration of supports: it has at least {count} combinations of them, and at most {MOST} \
+             are tried"
         ));
     }
     let mut all: Vec<Vec<Vec<usize>>> = (0..count)
@@ -51,9 +52,11 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
         for start in 0..starts {
             let Some(refined) = responses.refine(&whole, &first_point(supports, number, start)) else { continue };
             let strategies = widened(&refined, supports, &sizes);
+            if found.iter().any(|known| close(known.strategies(), &strategies)) {
+                continue;
+            }
             let (_, gains) = game.payoffs_and_gains(&strategies);
-            let stable = gains.iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range);
-            if stable && !found.iter().any(|known| close(known.strategies(), &strategies)) {
+            if gains.iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range) {
                 found.push(Equilibrium::of(game, strategies));
             }
         }
