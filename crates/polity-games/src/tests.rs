@@ -1,4 +1,4 @@
-//! Solvers against textbooks, against each other, and on random games. `scripts/solvers.sh` compares them with nashpy and HiGHS.
+//! Tests of solvers against textbooks, against each other, and on random games. `scripts/solvers.sh` compares them with nashpy and HiGHS.
 #![allow(clippy::unwrap_used)]
 
 use crate::correlated::{Aim, coarse, correlated};
@@ -74,14 +74,14 @@ fn every_game_of_the_library_is_made_and_read_back() {
 }
 
 #[test]
-fn a_continuum_is_told_and_its_ends_are_found() {
+fn a_continuum_is_reported_with_its_ends() {
     // If the entrant stays out, the incumbent may fight with any probability from 1/2.
     let solved = nash::all(&library::named("market-entry").unwrap()).unwrap();
     assert!(solved.continuum && solved.equilibria.len() == 3, "{solved:?}");
     for (first, second) in [([0.0, 1.0], [1.0, 0.0]), ([1.0, 0.0], [0.0, 1.0]), ([1.0, 0.0], [0.5, 0.5])] {
         assert!(has(&solved.equilibria, &[first.to_vec(), second.to_vec()]), "{solved:?}");
     }
-    // All is an equilibrium of a game without stakes.
+    // Every profile is an equilibrium of a game without stakes.
     let game =
         Game::from_fn("none", vec!["A".into(), "B".into()], vec![vec!["x".into(), "y".into()]; 2], |_| vec![7.0, 7.0]);
     let solved = nash::all(&game.unwrap()).unwrap();
@@ -156,7 +156,7 @@ fn zero_sum_programs_give_the_value_of_nash_equilibria() {
 }
 
 #[test]
-fn games_of_more_players() {
+fn games_of_more_players_have_their_known_equilibria() {
     // Each pure volunteer; two who mix while one waits, with 1/2; and all three mix: they wait with (cost / gain)^(1/2).
     let solved = nash::solve(&library::named("volunteers-dilemma").unwrap()).unwrap();
     assert_eq!(solved.equilibria.len(), 7, "{solved:?}");
@@ -181,7 +181,7 @@ fn games_of_more_players() {
 }
 
 #[test]
-fn correlated_equilibria() {
+fn correlated_equilibria_are_at_least_as_good_as_nash_equilibria() {
     // The best one of Aumann's game: 1/2, 1/4, 1/4, with 5.25 for each (Papadimitriou and Roughgarden 2008).
     let game = library::named("chicken").unwrap();
     let best = correlated(&game, Aim::Welfare).unwrap();
@@ -210,7 +210,7 @@ fn correlated_equilibria() {
 }
 
 #[test]
-fn quantal_responses() {
+fn quantal_responses_fulfil_their_equations() {
     // In a symmetric 2 by 2 game p solves p = 1 / (1 + exp(lambda (value of defection - value of cooperation))).
     let game = library::named("prisoners-dilemma").unwrap();
     for lambda in [0.0, 0.1, 0.7, 3.0, 20.0] {
@@ -240,7 +240,7 @@ fn quantal_responses() {
 }
 
 #[test]
-fn commitment() {
+fn commitments_are_the_known_ones_and_never_hurt() {
     // Conitzer and Sandholm (2006): 2 in the only Nash equilibrium, 3 by committing to down, 3.5 by an even mixture.
     let game = library::named("commitment").unwrap();
     let best = stackelberg::strong(&game, 0).unwrap();
