@@ -86,11 +86,11 @@ fn gains(game: &Game, coarse: bool) -> Vec<Vec<f64>> {
     for (player, own) in game.sizes().into_iter().enumerate() {
         let (low, high) = game.range(player);
         let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
-        // `told` is the strategy that the deviation replaces; `None` for all.
-        let of = |told: Option<usize>, instead: usize| -> Vec<f64> {
+        // `recommended` is the strategy that the deviation replaces; `None` for all.
+        let of = |recommended: Option<usize>, instead: usize| -> Vec<f64> {
             let gain = |place: usize| {
                 let now = place / stride % own;
-                if told.is_some_and(|told| told != now) {
+                if recommended.is_some_and(|recommended| recommended != now) {
                     return 0.0;
                 }
                 scale
@@ -101,7 +101,11 @@ fn gains(game: &Game, coarse: bool) -> Vec<Vec<f64>> {
         for instead in 0..own {
             match coarse {
                 true => all.push(of(None, instead)),
-                false => all.extend((0..own).filter(|told| *told != instead).map(|told| of(Some(told), instead))),
+                false => all.extend(
+                    (0..own)
+                        .filter(|recommended| *recommended != instead)
+                        .map(|recommended| of(Some(recommended), instead)),
+                ),
             }
         }
         stride *= own;
@@ -117,11 +121,11 @@ pub(crate) fn regret(game: &Game, weights: &[f64], coarse: bool) -> f64 {
         // Row by row: what the second strategy gains where the first is recommended.
         let mut gains = vec![0.0; own * own];
         for (profile, p) in game.profiles().zip(weights) {
-            let (told, kept) = (profile[player], game.payoff(&profile, player));
+            let (recommended, kept) = (profile[player], game.payoff(&profile, player));
             let mut other = profile;
             for instead in 0..own {
                 other[player] = instead;
-                gains[told * own + instead] += p * (game.payoff(&other, player) - kept);
+                gains[recommended * own + instead] += p * (game.payoff(&other, player) - kept);
             }
         }
         let regret = if coarse {

@@ -32,7 +32,10 @@ const fn plain(name: &'static str, summary: &'static str) -> Entry {
 
 /// The games of the library. Sources: Luce and Raiffa 1957, Rapoport and Guyer 1966, and as stated.
 pub const GAMES: [Entry; 17] = [
-    plain("prisoners-dilemma", "Each gains by defecting, but both do better if both cooperate (payoffs of Axelrod 1984)"),
+    plain(
+        "prisoners-dilemma",
+        "Each gains by defecting, but both do better if both cooperate (payoffs of Axelrod 1984)",
+    ),
     plain("stag-hunt", "Hunt a stag together, or a hare alone: trust against safety (Rousseau 1755)"),
     plain("chicken", "Going straight pays if the other swerves; Aumann's (1974) example of a correlated equilibrium"),
     plain("hawk-dove", "Fight or share a prize of 4 when a fight costs 6 (Maynard Smith and Price 1973)"),

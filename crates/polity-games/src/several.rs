@@ -16,7 +16,7 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
     if sizes.len() < 2 {
         return Err("an equilibrium needs at least two players".into());
     }
-    // Saturates.
+    // Counts that are too large for a number end at the largest one.
     let subsets =
         |size: &usize| 1usize.checked_shl(u32::try_from(*size).unwrap_or(u32::MAX)).map_or(usize::MAX, |n| n - 1);
     let count = sizes.iter().map(subsets).fold(1usize, usize::saturating_mul);
