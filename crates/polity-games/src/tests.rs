@@ -117,7 +117,9 @@ fn random_games_of_two_players_are_solved_without_regret() {
 #[test]
 fn larger_games_are_solved_by_one_equilibrium_or_refused() {
     let game = random(&[40, 40], 1, false);
-    assert!(nash::all(&game).unwrap_err().contains("40 by 40"));
+    assert!(nash::all(&game).unwrap_err().contains("40 by 40 strategies"));
+    // C(22, 11) - 1, for 11 by 11 strategies; 12 by 12 have C(24, 12) - 1.
+    assert!(nash::all(&random(&[12, 12], 1, false)).unwrap_err().contains("at least 2704155 pairs"));
     let solved = nash::solve(&game).unwrap();
     assert_eq!((solved.method.as_str(), solved.complete), ("Lemke-Howson", false));
     assert!(solved.equilibria[0].regret < 1e-9, "{}", solved.equilibria[0].regret);
@@ -152,7 +154,13 @@ fn zero_sum_programs_give_the_value_of_nash_equilibria() {
         "{}",
         solved.equilibria[0].regret
     );
-    assert!(nash::zero_sum(&library::named("chicken").unwrap()).unwrap_err().contains("same sum"));
+    let chicken = library::named("chicken").unwrap();
+    let tiny = Game::from_fn("tiny", chicken.players.clone(), chicken.strategies.clone(), |profile| {
+        vec![1e-14 * chicken.payoff(profile, 0), 1e-14 * chicken.payoff(profile, 1)]
+    });
+    for game in [chicken, tiny.unwrap()] {
+        assert!(nash::zero_sum(&game).unwrap_err().contains("same sum"));
+    }
 }
 
 #[test]
