@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Solvers for games beside others: random games, solved here, by nashpy (all equilibria, Lemke-Howson), and by SciPy's HiGHS (values of
-# zero-sum games, correlated and Stackelberg equilibria); quantal responses beside a plain fixed point. Prints a table of agreement,
-# and fails if something disagrees. Installs nashpy and SciPy from PyPI into a folder of its own, target/peers/solvers.
+# Compares the solvers of games with others on random games: nashpy (all equilibria, Lemke-Howson), SciPy's HiGHS (values of zero-sum
+# games, correlated and Stackelberg equilibria), a plain fixed point (quantal responses) and NumPy (pure equilibria). Prints a table of
+# agreement, and fails if something disagrees. Installs nashpy and SciPy from PyPI into a folder of its own, target/peers/solvers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/python-environment.sh

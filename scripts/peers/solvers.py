@@ -95,6 +95,12 @@ def value(payoffs):
     return -best.fun
 
 
+def pure(payoffs):
+    """The pure Nash equilibria: each player's strategy has the highest payoff along its own dimension."""
+    best = [payoffs[player] == payoffs[player].max(axis=player, keepdims=True) for player in range(len(payoffs))]
+    return np.argwhere(np.all(best, axis=0)).tolist()
+
+
 def expected(payoffs, strategies, player):
     """The payoffs of a player's strategies."""
     rest = payoffs[player]
@@ -135,7 +141,7 @@ def compare(file):
             game = nashpy.Game(*payoffs)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # It compares payoffs without a tolerance, and so misses some mixed equilibria, sometimes all of a game.
+                # nashpy compares payoffs without a tolerance here, so it misses some mixed equilibria, sometimes all of a game's.
                 theirs = [np.concatenate(pair) for pair in game.support_enumeration()]
                 missed += len(theirs) < len(found)
                 known = [one for one in found if any(np.abs(one - other).max() < TOLERANCE for other in theirs)]
@@ -150,17 +156,18 @@ def compare(file):
                 note("value of zero-sum games", "HiGHS", abs(ours["zero_sum"]["payoffs"][0] - value(payoffs)) < TOLERANCE)
         else:
             note("limit of quantal responses", "one of all found", any(np.abs(profile(ours["traced"]) - one).max() < TOLERANCE for one in found))
+        note("pure Nash equilibria", "NumPy", sorted(ours["pure"]) == pure(payoffs))
         note("correlated, welfare", "HiGHS", near("correlated", correlated_welfare(payoffs, False)))
         note("coarse-correlated, welfare", "HiGHS", near("coarse", correlated_welfare(payoffs, True)))
         # Where the map contracts, so that the fixed point is unique.
-        quantal = ours["quantal"][0]
+        quantal = ours["quantal"]
         theirs = np.concatenate(logit(payoffs, quantal["lambda"]))
         note("quantal responses, lambda 0.5", "fixed point", np.abs(profile(quantal) - theirs).max() < TOLERANCE)
     print("| what | beside | agree | of |\n|---|---|---|---|")
     for (what, peer), (right, all_) in agreed.items():
         print(f"| {what} | {peer} | {right} | {all_} |")
     print(f"\nIn {missed} games nashpy's support enumeration gives fewer equilibria than its vertex enumeration and this crate.")
-    sys.exit(any(right < all_ for right, all_ in agreed.values()))
+    sys.exit(not agreed or any(right < all_ for right, all_ in agreed.values()))
 
 
 if __name__ == "__main__":

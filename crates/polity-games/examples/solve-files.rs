@@ -1,8 +1,8 @@
-//! Solves games in files of Gambit's format `.nfg` by all methods and prints one JSON object a line, for `scripts/solvers.sh`.
+//! Solves games from `.nfg` files by the methods that `scripts/solvers.sh` compares, and prints one JSON object for each game.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
 
 use polity_games::correlated::{Aim, coarse, correlated};
-use polity_games::{nash, normal, quantal, risk, stackelberg};
+use polity_games::{nash, normal, quantal, stackelberg};
 use serde_json::{Value, json};
 
 fn or_error<T: serde::Serialize>(result: Result<T, String>) -> Value {
@@ -23,9 +23,8 @@ fn main() {
             "zero_sum": nash::is_zero_sum(&game).then(|| or_error(nash::zero_sum(&game))),
             "correlated": or_error(correlated(&game, Aim::Welfare)),
             "coarse": or_error(coarse(&game, Aim::Welfare)),
-            "quantal": Vec::from([0.5, 2.0, 10.0]).into_iter().map(|lambda| or_error(quantal::logit(&game, lambda))).collect::<Vec<_>>(),
+            "quantal": or_error(quantal::logit(&game, 0.5)),
             "stackelberg": two.then(|| or_error(stackelberg::strong(&game, 0))),
-            "risk": or_error(risk::equilibrium(&game, risk::Attitude { aversion: 0.5, tremble: 0.1 })),
         });
         println!("{line}");
     }

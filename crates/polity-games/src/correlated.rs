@@ -2,9 +2,9 @@
 
 use crate::equilibrium::{Equilibrium, Outcome, Play, normalised};
 use crate::normal::Game;
-use crate::simplex::{self, MOST};
+use crate::simplex::{self, MOST_NUMBERS};
 
-/// What is to be as great as possible.
+/// What is maximised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
     /// The sum of the players' payoffs.
@@ -15,8 +15,8 @@ pub enum Aim {
 }
 
 /// Finds the correlated equilibrium that is best for `aim` (Aumann 1974): a joint distribution from which a mediator draws a
-/// combination and tells each player its own strategy; no player gains by replacing what it is told. The regret is the most that a
-/// player gains by the best replacement of each of its strategies.
+/// combination and recommends to each player its strategy there; no player gains by departing from a recommendation. The regret is the
+/// most that a player gains by replacing each recommendation with its best one.
 ///
 /// # Errors
 /// The linear program would have more than 1,000,000 numbers; there is no such player; or rounding kept the solver from ending.
@@ -33,7 +33,7 @@ pub fn correlated(game: &Game, aim: Aim) -> Result<Equilibrium, String> {
 }
 
 /// Finds the coarse-correlated equilibrium that is best for `aim` (Moulin and Vial 1978): no player gains by a fixed strategy that
-/// it chooses before the draw. The regret is the most that a player gains so.
+/// it chooses before the draw. The regret is the most that a player gains by such a strategy.
 ///
 /// # Errors
 /// As [`correlated`].
@@ -50,15 +50,14 @@ fn solve(game: &Game, aim: Aim, coarse: bool) -> Result<Equilibrium, String> {
     }
     let deviations: usize = sizes.iter().map(|own| if coarse { *own } else { own * (own - 1) }).sum();
     let numbers = simplex::numbers(size, deviations);
-    if numbers > MOST {
+    if numbers > MOST_NUMBERS {
         return Err(format!(
             "the game is too large for a correlated equilibrium: {size} combinations and {deviations} deviations need a linear \
-             program of {numbers} numbers, and at most {MOST} are allowed"
+             program of {numbers} numbers, and at most {MOST_NUMBERS} are allowed"
         ));
     }
     let objective = scaled_objective(game, aim);
-    let solution = simplex::mixture(&objective, &gains(game, coarse))
-        .map_err(|trouble| format!("the linear program of the equilibrium has no solution: {trouble:?}"))?;
+    let solution = simplex::mixture(&objective, &gains(game, coarse)).map_err(|trouble| trouble.to_string())?;
     let weights = normalised(solution);
     let expected = |player: usize| weights.iter().enumerate().map(|(place, p)| p * game.payoff_at(place, player)).sum();
     let payoffs = (0..players).map(expected).collect();
@@ -87,11 +86,11 @@ fn gains(game: &Game, coarse: bool) -> Vec<Vec<f64>> {
     for (player, own) in game.sizes().into_iter().enumerate() {
         let (low, high) = game.range(player);
         let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
-        // `told` is the strategy that the deviation replaces; `None` for all.
-        let of = |told: Option<usize>, instead: usize| -> Vec<f64> {
+        // `recommended` is the strategy that the deviation replaces; `None` for all.
+        let of = |recommended: Option<usize>, instead: usize| -> Vec<f64> {
             let gain = |place: usize| {
                 let now = place / stride % own;
-                if told.is_some_and(|told| told != now) {
+                if recommended.is_some_and(|recommended| recommended != now) {
                     return 0.0;
                 }
                 scale
@@ -102,7 +101,11 @@ fn gains(game: &Game, coarse: bool) -> Vec<Vec<f64>> {
         for instead in 0..own {
             match coarse {
                 true => all.push(of(None, instead)),
-                false => all.extend((0..own).filter(|told| *told != instead).map(|told| of(Some(told), instead))),
+                false => all.extend(
+                    (0..own)
+                        .filter(|recommended| *recommended != instead)
+                        .map(|recommended| of(Some(recommended), instead)),
+                ),
             }
         }
         stride *= own;
@@ -118,11 +121,11 @@ pub(crate) fn regret(game: &Game, weights: &[f64], coarse: bool) -> f64 {
         // Row by row: what the second strategy gains where the first is recommended.
         let mut gains = vec![0.0; own * own];
         for (profile, p) in game.profiles().zip(weights) {
-            let (told, kept) = (profile[player], game.payoff(&profile, player));
+            let (recommended, kept) = (profile[player], game.payoff(&profile, player));
             let mut other = profile;
             for instead in 0..own {
                 other[player] = instead;
-                gains[told * own + instead] += p * (game.payoff(&other, player) - kept);
+                gains[recommended * own + instead] += p * (game.payoff(&other, player) - kept);
             }
         }
         let regret = if coarse {

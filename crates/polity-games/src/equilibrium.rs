@@ -37,10 +37,13 @@ pub struct Outcome {
 
 impl Equilibrium {
     /// Evaluates a mixed profile of a game; the regret is that of [`Game::regret`].
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
     pub fn of(game: &Game, strategies: Vec<Vec<f64>>) -> Self {
-        let payoffs = (0..game.players.len()).map(|player| game.expected(&strategies, player)).collect();
-        Equilibrium { payoffs, regret: game.regret(&strategies), play: Play::Strategies(strategies) }
+        let (payoffs, gains) = game.payoffs_and_gains(&strategies);
+        Equilibrium { payoffs, regret: gains.into_iter().fold(0.0, f64::max), play: Play::Strategies(strategies) }
     }
 
     /// Returns each player's mixed strategy; nothing for a joint distribution.
@@ -89,6 +92,11 @@ pub(crate) fn scaled(game: &Game, player: usize) -> Vec<Vec<f64>> {
     let sizes = game.sizes();
     let cell = |i: usize, j: usize| 1.0 + (game.payoff(&[i, j], player) - low) / range;
     (0..sizes[0]).map(|i| (0..sizes[1]).map(|j| cell(i, j)).collect()).collect()
+}
+
+/// Swaps rows and columns of a matrix that has at least one row.
+pub(crate) fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    (0..matrix[0].len()).map(|j| matrix.iter().map(|row| row[j]).collect()).collect()
 }
 
 /// Refuses games that do not have two players.

@@ -5,7 +5,6 @@ pub mod backward;
 pub mod best_response;
 pub mod cfr;
 pub mod correlated;
-pub mod dominance;
 pub mod equilibrium;
 pub mod extensive;
 mod gambit;

@@ -8,10 +8,23 @@ use polity_base::tree::nearest;
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// A one-line summary.
     pub summary: &'static str,
-    /// What the number after the name sets (`public-goods-6`), with the number without one, the least and the greatest.
-    pub number: Option<(&'static str, usize, usize, usize)>,
+    /// The number that may follow its name (`public-goods-6`).
+    pub number: Option<Number>,
+}
+
+/// A number that may follow the name of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// What it sets.
+    pub what: &'static str,
+    /// The number if none follows the name.
+    pub default: usize,
+    /// The least number.
+    pub least: usize,
+    /// The greatest number.
+    pub most: usize,
 }
 
 const fn plain(name: &'static str, summary: &'static str) -> Entry {
@@ -20,46 +33,49 @@ const fn plain(name: &'static str, summary: &'static str) -> Entry {
 
 /// The games of the library. Sources: Luce and Raiffa 1957, Rapoport and Guyer 1966, and as stated.
 pub const GAMES: [Entry; 19] = [
-    plain("prisoners-dilemma", "Both would rather cooperate, and defect (payoffs of Axelrod 1984)"),
+    plain(
+        "prisoners-dilemma",
+        "Each gains by defecting, but both do better if both cooperate (payoffs of Axelrod 1984)",
+    ),
     plain("donation", "Help the other at a cost of 1 for a benefit of 3, or not (Nowak 2006)"),
     plain("stag-hunt", "Hunt a stag together, or a hare alone: trust against safety (Rousseau 1755)"),
-    plain("chicken", "Who gives way? Aumann's (1974) example of a correlated equilibrium"),
+    plain("chicken", "Going straight pays if the other swerves; Aumann's (1974) example of a correlated equilibrium"),
     plain(
         "snowdrift",
         "Share a cost of 1 for a benefit of 2 to both, or leave it to the other (Hauert and Doebeli 2004)",
     ),
     plain("hawk-dove", "Fight or share a prize of 4 when a fight costs 6 (Maynard Smith and Price 1973)"),
-    plain("battle-of-the-sexes", "Two who want to meet prefer different places"),
+    plain("battle-of-the-sexes", "Two players want to meet, but prefer different places"),
     plain("matching-pennies", "One wants to match, the other to differ"),
     plain("biased-pennies", "Matching pennies in which one match pays nine times as much (Ochs 1995)"),
     plain("rock-paper-scissors", "Each strategy beats one and loses to one"),
-    plain("deadlock", "Both defect, and both want it so"),
-    plain("coordination", "Both gain if they choose the same of two equals"),
-    plain("shapley", "Three by three, on which fictitious play cycles (Shapley 1964)"),
+    plain("deadlock", "Both prefer mutual defection to mutual cooperation"),
+    plain("coordination", "Both gain if they choose the same one of two equal options"),
+    plain("shapley", "Three strategies each; fictitious play cycles (Shapley 1964)"),
     plain("inspection", "Inspect or trust a worker who works or shirks (Fudenberg and Tirole 1991)"),
     plain("commitment", "The leader gains by committing itself to a mixture (Conitzer and Sandholm 2006)"),
     plain("market-entry", "An entrant faces an incumbent who may fight (Selten 1978)"),
     Entry {
         name: "travellers-dilemma",
-        summary: "The lower of two claims is paid, with a bonus of 2 for the lower claimant (Basu 1994)",
-        number: Some(("the highest claim; the lowest is 2", 10, 3, 100)),
+        summary: "The lower of two claims is paid, with 2 more for the lower claimant and 2 less for the other (Basu 1994)",
+        number: Some(Number { what: "the highest claim; the lowest is 2", default: 10, least: 3, most: 100 }),
     },
     Entry {
         name: "public-goods",
         summary: "Contributions of 20 grow by 1.6 and are shared (the parameters of Fehr and Gaechter 2000)",
-        number: Some(("players", 4, 2, 12)),
+        number: Some(Number { what: "players", default: 4, least: 2, most: 12 }),
     },
     Entry {
         name: "volunteers-dilemma",
         summary: "All gain 2 if someone volunteers, at a cost of 1 (Diekmann 1985)",
-        number: Some(("players", 3, 2, 12)),
+        number: Some(Number { what: "players", default: 3, least: 2, most: 12 }),
     },
 ];
 
-/// Returns a game of the library by its name, with a number after it where it takes one: `public-goods-6`.
+/// Returns a game of the library by its name, which a number may follow if the game takes one: `public-goods-6`.
 ///
 /// # Errors
-/// There is no such game, or its number is out of range; the message names what there is.
+/// There is no such game (the message lists the names), or its number is out of range (the message says the range).
 ///
 /// ```
 /// use polity_games::library;
@@ -69,14 +85,14 @@ pub const GAMES: [Entry; 19] = [
 /// ```
 pub fn named(name: &str) -> Result<Game, String> {
     if let Some(entry) = GAMES.iter().find(|entry| entry.name == name) {
-        return make(entry.name, entry.number.map_or(0, |number| number.1));
+        return make(entry.name, entry.number.map_or(0, |number| number.default));
     }
     let numbered = name.rsplit_once('-').and_then(|(head, number)| {
         let entry = GAMES.iter().find(|entry| entry.name == head && entry.number.is_some())?;
         Some((entry, number.parse::<usize>().ok()?))
     });
     match numbered {
-        Some((Entry { name, number: Some((what, _, least, most)), .. }, number)) => {
+        Some((Entry { name, number: Some(Number { what, least, most, .. }), .. }, number)) => {
             if !(*least..=*most).contains(&number) {
                 return Err(format!("the number of `{name}` ({what}) is from {least} to {most}; {number} is not"));
             }
@@ -165,13 +181,14 @@ fn make(name: &str, number: usize) -> Result<Game, String> {
                 profile.iter().map(|own| share + 20.0 * *own as f64).collect()
             })
         }
-        _ => {
+        "volunteers-dilemma" => {
             let names = vec![vec!["volunteer".to_owned(), "wait".to_owned()]; number];
             Game::from_fn(title(name), players(number), names, |profile| {
                 let good = if profile.contains(&0) { 2.0 } else { 0.0 };
                 profile.iter().map(|own| if *own == 0 { good - 1.0 } else { good }).collect()
             })
         }
+        _ => Err(format!("`{name}` is listed, but the library has no payoffs for it")),
     }
 }
 

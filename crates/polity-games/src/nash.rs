@@ -1,7 +1,7 @@
 //! Nash equilibria: all of a game of two players, pure ones of any game, one by Lemke and Howson's method, one of a zero-sum game
 //! by linear programming, and those of more players that Newton's method finds support by support.
 
-use crate::equilibrium::{Equilibrium, normalised, scaled, two_players};
+use crate::equilibrium::{Equilibrium, normalised, scaled, transposed, two_players};
 use crate::normal::Game;
 use crate::simplex::{self, Tableau, point};
 use crate::{linear, path, several};
@@ -50,7 +50,7 @@ pub fn solve(game: &Game) -> Result<Solved, String> {
     let (method, found) = match game.players.len() {
         2 if is_zero_sum(game) => ("linear programming", zero_sum(game)),
         2 => ("Lemke-Howson", lemke_howson(game, 0)),
-        _ => ("quantal responses, followed to Nash", traced(game)),
+        _ => ("following quantal responses to their limit", traced(game)),
     };
     let one = found.map_err(|error| format!("{refused}; {error}"))?;
     Ok(Solved { method: method.into(), equilibria: vec![one], complete: false, continuum: false })
@@ -61,7 +61,7 @@ pub fn solve(game: &Game) -> Result<Solved, String> {
 /// Two players: every pair of supports of equal size is solved; this gives all vertices of both best-response polytopes, and
 /// those that fit each other are all extreme equilibria, also of degenerate games (Avis, Rosenberg, Savani and von Stengel 2010).
 /// In a game that is not degenerate these are all equilibria. More players: supports are solved by Newton's method from several
-/// points; the result need not be complete. The regret is that of [`Game::regret`].
+/// points, and some equilibria may be missed. The regret is that of [`Game::regret`].
 ///
 /// # Errors
 /// The game is too large: more than 800,000 pairs of supports (11 by 11 strategies have 705,431), or for more players 20,000
@@ -69,15 +69,15 @@ pub fn solve(game: &Game) -> Result<Solved, String> {
 pub fn all(game: &Game) -> Result<Solved, String> {
     if game.players.len() != 2 {
         let equilibria = several::supports(game)?;
-        let method = "supports, by Newton's method".into();
+        let method = "enumeration of supports with Newton's method".into();
         return Ok(Solved { method, equilibria, complete: false, continuum: false });
     }
     let sizes = game.sizes();
     let pairs = pairs(sizes[0] as u64, sizes[1] as u64);
     if pairs > MOST_PAIRS {
         return Err(format!(
-            "{} by {} strategies are too many for all equilibria: they have {pairs} pairs of supports, and at most {MOST_PAIRS} \
-             are tried",
+            "{} by {} strategies are too many for all equilibria: they have at least {pairs} pairs of supports, and at most \
+             {MOST_PAIRS} are tried",
             sizes[0], sizes[1]
         ));
     }
@@ -96,13 +96,14 @@ pub fn all(game: &Game) -> Result<Solved, String> {
         seen.windows(2).any(|two| two[0] == two[1])
     };
     let continuum = twice(|pair| pair.0) || twice(|pair| pair.1);
-    let equilibria =
-        found.iter().map(|(i, j)| Equilibrium::of(game, vec![rows[*i].point.clone(), columns[*j].point.clone()]));
-    let method = "enumeration of supports".into();
-    Ok(Solved { method, equilibria: equilibria.collect(), complete: true, continuum })
+    let one = |(i, j): &(usize, usize)| Equilibrium::of(game, vec![rows[*i].point.clone(), columns[*j].point.clone()]);
+    let equilibria: Vec<Equilibrium> = found.iter().map(one).collect();
+    // Every game has an equilibrium; if none was found, rounding hid it.
+    let complete = !equilibria.is_empty();
+    Ok(Solved { method: "enumeration of supports".into(), equilibria, complete, continuum })
 }
 
-/// The number of pairs of supports of equal size: the sum of C(m, k) C(n, k).
+/// The number of pairs of supports of equal size: the sum of C(m, k) C(n, k); at most `u64::MAX`.
 fn pairs(m: u64, n: u64) -> u64 {
     let (mut sum, mut term) = (0u64, 1u128);
     for k in 1..=m.min(n) {
@@ -126,12 +127,8 @@ struct Vertex {
 
 /// The vertices of both players' best-response polytopes.
 fn vertices(game: &Game) -> (Vec<Vertex>, Vec<Vertex>) {
-    // By the own player's strategies, then the other's whose payoffs they are.
-    let second = scaled(game, 1);
-    let first: Vec<Vec<f64>> = {
-        let by_row = scaled(game, 0);
-        (0..second[0].len()).map(|j| by_row.iter().map(|row| row[j]).collect()).collect()
-    };
+    // The payoffs of each player, by the other's strategies, then by its own.
+    let (first, second) = (transposed(&scaled(game, 0)), scaled(game, 1));
     let (m, n) = (second.len(), first.len());
     let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
     for size in 1..=m.min(n) {
@@ -153,7 +150,7 @@ fn vertices(game: &Game) -> (Vec<Vertex>, Vec<Vertex>) {
     (rows.into_values().collect(), columns.into_values().collect())
 }
 
-/// Adds the point with weights on `support` at which the other's payoff from each of `replies` is 1, if from no strategy it is more.
+/// Adds the point with weights on `support` at which each of `replies` pays the other player 1, unless another strategy pays more.
 fn vertex(payoffs: &[Vec<f64>], support: &[usize], replies: &[usize], found: &mut BTreeMap<(u128, u128), Vertex>) {
     let matrix = replies.iter().map(|j| support.iter().map(|i| payoffs[*i][*j]).collect()).collect();
     let Some(weights) = linear::solve(matrix, vec![1.0; support.len()], 1e-11) else { return };
@@ -181,8 +178,8 @@ fn vertex(payoffs: &[Vec<f64>], support: &[usize], replies: &[usize], found: &mu
     found.entry((bits, best)).or_insert_with(|| Vertex { point: normalised(point), support: bits, best });
 }
 
-/// Goes on to the next subset of `0..n` of the same size, in lexicographic order.
-pub(crate) fn next_subset(subset: &mut [usize], n: usize) -> bool {
+/// Advances to the next subset of `0..n` of the same size, in lexicographic order; false after the last one.
+fn next_subset(subset: &mut [usize], n: usize) -> bool {
     let size = subset.len();
     let Some(place) = (0..size).rev().find(|place| subset[*place] < n - size + place) else { return false };
     subset[place] += 1;
@@ -272,7 +269,7 @@ pub fn is_zero_sum(game: &Game) -> bool {
     }
     let sum = |place: usize| game.payoff_at(place, 0) + game.payoff_at(place, 1);
     let (low, high) = game.range(0);
-    (0..game.size()).all(|place| (sum(place) - sum(0)).abs() <= 1e-12 * (1.0 + (high - low) + sum(0).abs()))
+    (0..game.size()).all(|place| (sum(place) - sum(0)).abs() <= 1e-12 * ((high - low) + sum(0).abs()))
 }
 
 /// Finds an equilibrium of a zero-sum (or constant-sum) game of two players: both play a strategy that secures the most in the
@@ -285,18 +282,14 @@ pub fn zero_sum(game: &Game) -> Result<Equilibrium, String> {
     if !is_zero_sum(game) {
         return Err("the payoffs of the two players do not have the same sum in all combinations".into());
     }
-    // The least of all loads that give the opponent at most 1 each: of the second player against the first, and the reverse.
-    let by_row = scaled(game, 0);
-    let of_second = scaled(game, 1);
-    let by_column = (0..of_second[0].len()).map(|j| of_second.iter().map(|row| row[j]).collect()).collect();
+    // The greatest sum of weights on the own strategies with which no strategy of the opponent gets more than 1. Scaled to a sum of 1,
+    // they keep the opponent's payoff lowest.
     let secured = |payoffs: Vec<Vec<f64>>| {
         let loads = simplex::packing(&vec![1.0; payoffs[0].len()], &payoffs);
-        loads
-            .map(normalised)
-            .map_err(|trouble| format!("the linear program of the zero-sum game has no solution: {trouble:?}"))
+        loads.map(normalised).map_err(|trouble| trouble.to_string())
     };
-    let second = secured(by_row)?;
-    let first = secured(by_column)?;
+    let second = secured(scaled(game, 0))?;
+    let first = secured(transposed(&scaled(game, 1)))?;
     Ok(Equilibrium::of(game, vec![first, second]))
 }
 

@@ -2,8 +2,12 @@
 
 use crate::gambit::{Token, Tokens, quote};
 
-/// Maximum numbers of players, strategies of one player, and combinations.
-const MOST: [usize; 3] = [20, 100, 1_000_000];
+/// The most players of a game.
+const MOST_PLAYERS: usize = 20;
+/// The most strategies of one player.
+const MOST_STRATEGIES: usize = 100;
+/// The most combinations of strategies.
+const MOST_COMBINATIONS: usize = 1_000_000;
 
 /// A game in normal form.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +52,8 @@ impl Game {
         strategies: Vec<Vec<String>>,
         payoffs: Vec<f64>,
     ) -> Result<Game, String> {
-        if players.is_empty() || players.len() > MOST[0] {
-            return Err(format!("a game has 1 to {} players; this one has {}", MOST[0], players.len()));
+        if players.is_empty() || players.len() > MOST_PLAYERS {
+            return Err(format!("a game has 1 to {MOST_PLAYERS} players; this one has {}", players.len()));
         }
         if strategies.len() != players.len() {
             return Err(format!(
@@ -60,19 +64,17 @@ impl Game {
         }
         let mut named = Vec::new();
         for (player, own) in players.iter().zip(&strategies) {
+            if own.is_empty() || own.len() > MOST_STRATEGIES {
+                return Err(format!("a player has 1 to {MOST_STRATEGIES} strategies; {player} has {}", own.len()));
+            }
             let own: Vec<String> = own.iter().map(|name| action(name)).collect();
             let same = |i: &usize| own[*i].trim_matches('-').is_empty() || own[..*i].contains(&own[*i]);
             if let Some(i) = (0..own.len()).find(same) {
                 return Err(format!("strategy {} of {player} has no name, or the name of another one", i + 1));
             }
-            if own.is_empty() || own.len() > MOST[1] {
-                return Err(format!("a player has 1 to {} strategies; {player} has {}", MOST[1], own.len()));
-            }
             named.push(own);
         }
-        let size = named.iter().try_fold(1usize, |size, own| size.checked_mul(own.len())).filter(|n| *n <= MOST[2]);
-        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
-        let (needed, given) = (size * players.len(), payoffs.len());
+        let (needed, given) = (combinations(&named)? * players.len(), payoffs.len());
         if given != needed {
             return Err(format!(
                 "{} players with these strategies need {needed} payoffs; there are {given}",
@@ -102,8 +104,7 @@ impl Game {
         payoffs: impl Fn(&[usize]) -> Vec<f64>,
     ) -> Result<Game, String> {
         let sizes: Vec<usize> = strategies.iter().map(Vec::len).collect();
-        let size = sizes.iter().try_fold(1usize, |size, own| size.checked_mul(*own)).filter(|n| *n <= MOST[2]);
-        let size = size.ok_or_else(|| format!("a game has at most {} combinations of strategies", MOST[2]))?;
+        let size = combinations(&strategies)?;
         let mut all = Vec::with_capacity(size * players.len());
         let mut profile = vec![0; sizes.len()];
         for _ in 0..size {
@@ -125,11 +126,15 @@ impl Game {
         self.strategies.iter().map(Vec::len).collect()
     }
 
-    /// Returns a player's payoff.
+    /// Returns a player's payoff in a combination: one index of a strategy for each player.
+    ///
+    /// # Panics
+    /// If there is no such combination or player.
     #[must_use]
     pub fn payoff(&self, profile: &[usize], player: usize) -> f64 {
         let mut place = 0;
         for (strategy, strategies) in profile.iter().zip(&self.strategies).rev() {
+            assert!(*strategy < strategies.len(), "strategy {strategy} of {}", strategies.len());
             place = place * strategies.len() + strategy;
         }
         self.payoff_at(place, player)
@@ -137,7 +142,7 @@ impl Game {
 
     /// Returns a player's payoff in a combination, given its place in the order of [`Game::profiles`].
     pub(crate) fn payoff_at(&self, place: usize, player: usize) -> f64 {
-        self.payoffs.get(place * self.players.len() + player).copied().unwrap_or_default()
+        self.payoffs[place * self.players.len() + player]
     }
 
     /// Returns all combinations; the first player's strategy changes fastest.
@@ -183,43 +188,18 @@ impl Game {
         )
     }
 
-    /// Checks that `mixed` has a probability for each strategy of each player, and that each player's sum to 1 (up to 1e-9).
-    ///
-    /// # Errors
-    /// What does not fit, in words.
-    pub fn check(&self, mixed: &[Vec<f64>]) -> Result<(), String> {
-        if mixed.len() != self.players.len() {
-            return Err(format!(
-                "{} players need as many mixed strategies; there are {}",
-                self.players.len(),
-                mixed.len()
-            ));
-        }
-        for ((own, names), player) in mixed.iter().zip(&self.strategies).zip(&self.players) {
-            if own.len() != names.len() {
-                return Err(format!("{player} has {} strategies; there are {} probabilities", names.len(), own.len()));
-            }
-            let sum: f64 = own.iter().sum();
-            if own.iter().any(|p| !(0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-9 {
-                return Err(format!("the probabilities of {player} are not between 0 and 1, or do not sum to 1"));
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the expected payoff of each pure strategy of `player` against the mixed strategies of the others.
     ///
     /// `mixed` holds one probability for each strategy of each player, the player's own included (they are not used).
+    ///
+    /// # Panics
+    /// If a player or a probability is missing.
     #[must_use]
     pub fn values(&self, mixed: &[Vec<f64>], player: usize) -> Vec<f64> {
-        let mut values = vec![0.0; self.strategies.get(player).map_or(0, Vec::len)];
+        let mut values = vec![0.0; self.strategies[player].len()];
         self.each(|profile, place| {
-            let mut weight = 1.0;
-            for (other, strategy) in profile.iter().enumerate() {
-                if other != player {
-                    weight *= mixed.get(other).and_then(|own| own.get(*strategy)).copied().unwrap_or_default();
-                }
-            }
+            let others = profile.iter().enumerate().filter(|(other, _)| *other != player);
+            let weight: f64 = others.map(|(other, strategy)| mixed[other][*strategy]).product();
             if weight != 0.0 {
                 values[profile[player]] += weight * self.payoff_at(place, player);
             }
@@ -227,44 +207,40 @@ impl Game {
         values
     }
 
-    /// Returns a player's expected payoff when all play `mixed`.
+    /// Returns each player's expected payoff when all play `mixed`, and how much each could gain by another strategy, the others'
+    /// unchanged (at least 0).
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
-    pub fn expected(&self, mixed: &[Vec<f64>], player: usize) -> f64 {
-        let own = mixed.get(player).map_or(&[][..], Vec::as_slice);
-        own.iter().zip(self.values(mixed, player)).map(|(p, value)| p * value).sum()
-    }
-
-    /// Returns the pure best replies of a player to the others' mixed strategies: those within `1e-9` of the best, as a part of
-    /// the range of the player's payoffs.
-    #[must_use]
-    pub fn best_replies(&self, mixed: &[Vec<f64>], player: usize) -> Vec<usize> {
-        let values = self.values(mixed, player);
-        let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (low, high) = self.range(player);
-        (0..values.len()).filter(|i| values[*i] >= best - 1e-9 * (high - low)).collect()
-    }
-
-    /// Returns how much each player could gain by another strategy, the others' unchanged (at least 0, in units of payoff).
-    #[must_use]
-    pub fn gains(&self, mixed: &[Vec<f64>]) -> Vec<f64> {
-        let gain = |player: usize| {
+    pub fn payoffs_and_gains(&self, mixed: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+        let of = |player: usize| {
             let values = self.values(mixed, player);
-            let own: f64 =
-                mixed.get(player).map_or(0.0, |own| own.iter().zip(&values).map(|(p, value)| p * value).sum());
-            (values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - own).max(0.0)
+            let payoff: f64 = mixed[player].iter().zip(&values).map(|(p, value)| p * value).sum();
+            (payoff, (values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - payoff).max(0.0))
         };
-        (0..self.players.len()).map(gain).collect()
+        (0..self.players.len()).map(of).unzip()
     }
 
     /// Returns the regret of a mixed profile: the most that one player could gain by another strategy. It is 0 in a Nash
-    /// equilibrium; a profile with regret ε is an ε-equilibrium. (OpenSpiel's `NashConv` is the sum of [`Game::gains`].)
+    /// equilibrium; a profile with regret ε is an ε-equilibrium. (OpenSpiel's `NashConv` is the sum of all players' gains.)
+    ///
+    /// # Panics
+    /// As [`Game::values`].
     #[must_use]
     pub fn regret(&self, mixed: &[Vec<f64>]) -> f64 {
-        self.gains(mixed).into_iter().fold(0.0, f64::max)
+        self.payoffs_and_gains(mixed).1.into_iter().fold(0.0, f64::max)
     }
 }
 
-/// Goes on to the next combination; the first player's strategy changes fastest.
+/// Returns the number of combinations of strategies.
+fn combinations(strategies: &[Vec<String>]) -> Result<usize, String> {
+    let size = strategies.iter().try_fold(1usize, |size, own| size.checked_mul(own.len()));
+    size.filter(|size| *size <= MOST_COMBINATIONS)
+        .ok_or_else(|| format!("a game has at most {MOST_COMBINATIONS} combinations of strategies"))
+}
+
+/// Advances to the next combination; the first player's strategy changes fastest.
 fn advance(profile: &mut [usize], sizes: &[usize]) {
     for (strategy, size) in profile.iter_mut().zip(sizes) {
         *strategy += 1;

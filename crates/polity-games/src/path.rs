@@ -2,18 +2,22 @@
 //! along its arc length (Turocy 2005), and the refinement of its end by Newton's method.
 //!
 //! The players respond to the gradients of their objectives: expected payoffs, less a multiple of the variance that the others'
-//! play causes. All here is in units of the greatest range of a player's payoffs.
+//! play causes. Payoffs here are in units of the greatest range of a player's payoffs.
 
 use crate::equilibrium::normalised;
 use crate::linear;
 use crate::normal::Game;
 
-/// The most combinations of strategies, and strategies of all players together.
-const MOST: (usize, usize) = (5_000, 150);
+/// The most combinations of strategies.
+const MOST_COMBINATIONS: usize = 5_000;
+/// The most strategies of all players together.
+const MOST_STRATEGIES: usize = 150;
 /// The most steps along a path.
 const STEPS: usize = 5_000;
 /// Where the limit is taken.
 const END: f64 = 1e11;
+/// From where on the limit can be refined, if the path is lost before its end.
+const NEAR_END: f64 = 1e3;
 
 /// The objectives of a game's players.
 pub(crate) struct Responses<'a> {
@@ -39,11 +43,10 @@ impl<'a> Responses<'a> {
     pub(crate) fn new(game: &'a Game, aversion: f64, tremble: f64) -> Result<Self, String> {
         let sizes = game.sizes();
         let (size, all) = (game.size(), sizes.iter().sum::<usize>());
-        if size > MOST.0 || all > MOST.1 {
+        if size > MOST_COMBINATIONS || all > MOST_STRATEGIES {
             return Err(format!(
                 "the game is too large for following quantal responses: it has {size} combinations of strategies and {all} \
-                 strategies; at most {} and {} are allowed",
-                MOST.0, MOST.1
+                 strategies; at most {MOST_COMBINATIONS} and {MOST_STRATEGIES} are allowed"
             ));
         }
         let ranges = (0..sizes.len()).map(|player| game.range(player)).map(|(low, high)| high - low);
@@ -66,7 +69,7 @@ impl<'a> Responses<'a> {
     }
 
     /// Splits numbers of all strategies by player.
-    pub(crate) fn split(&self, all: &[f64]) -> Vec<Vec<f64>> {
+    fn split(&self, all: &[f64]) -> Vec<Vec<f64>> {
         self.starts.windows(2).map(|two| all[two[0]..two[1]].to_vec()).collect()
     }
 
@@ -86,54 +89,65 @@ impl<'a> Responses<'a> {
         let stride: usize = (0..player).map(|j| self.starts[j + 1] - self.starts[j]).product();
         let own = &x[first..first + size];
         // Sums over the others' combinations: payoffs, their products with the mixture's payoff, and their products in pairs;
-        // and the derivatives of the first two by the others' probabilities.
-        let (mut mean, mut with_mix, mut pairs) = (vec![0.0; size], vec![0.0; size], vec![vec![0.0; size]; size]);
-        let mut by_mean = vec![vec![0.0; size]; n];
-        let mut by_with_mix = vec![vec![0.0; size]; n];
+        // and the derivatives of the first two by the others' probabilities. Only the payoffs count without aversion.
+        let averse = self.aversion != 0.0;
+        let (mut mean, mut with_mix, mut pairs) = (vec![0.0; size], vec![0.0; size], vec![0.0; size * size]);
+        let (mut by_mean, mut by_with_mix) = (vec![0.0; n * size], vec![0.0; n * size]);
         let mut weights = vec![1.0; players];
+        // By player: the product of its weight and all later ones.
+        let mut later = vec![1.0; players + 1];
         let mut payoffs = vec![0.0; size];
         self.game.each(|profile, place| {
             if profile[player] != 0 {
                 return;
             }
-            for (j, strategy) in profile.iter().enumerate().filter(|(j, _)| *j != player) {
-                let uniform = 1.0 / (self.starts[j + 1] - self.starts[j]) as f64;
-                weights[j] = (1.0 - self.tremble) * x[self.starts[j] + strategy] + self.tremble * uniform;
+            for (j, strategy) in profile.iter().enumerate().rev() {
+                if j != player {
+                    let uniform = 1.0 / (self.starts[j + 1] - self.starts[j]) as f64;
+                    weights[j] = (1.0 - self.tremble) * x[self.starts[j] + strategy] + self.tremble * uniform;
+                }
+                later[j] = weights[j] * later[j + 1];
             }
             for (a, payoff) in payoffs.iter_mut().enumerate() {
                 *payoff = self.game.payoff_at(place + a * stride, player) / self.scale;
             }
             let mix: f64 = own.iter().zip(&payoffs).map(|(p, payoff)| p * payoff).sum();
-            let weight: f64 = weights.iter().product();
+            let weight = later[0];
             for a in 0..size {
                 mean[a] += weight * payoffs[a];
-                if self.aversion != 0.0 {
+                if averse {
                     with_mix[a] += weight * payoffs[a] * mix;
                     for c in 0..size {
-                        pairs[a][c] += weight * payoffs[a] * payoffs[c];
+                        pairs[a * size + c] += weight * payoffs[a] * payoffs[c];
                     }
                 }
             }
-            for j in (0..players).filter(|j| *j != player) {
-                let rest: f64 = (0..players).filter(|k| *k != j).map(|k| weights[k]).product();
-                let place = self.starts[j] + profile[j];
-                for a in 0..size {
-                    by_mean[place][a] += rest * payoffs[a];
-                    by_with_mix[place][a] += rest * payoffs[a] * mix;
+            let mut earlier = 1.0;
+            for j in 0..players {
+                if j != player {
+                    let rest = earlier * later[j + 1];
+                    let begin = (self.starts[j] + profile[j]) * size;
+                    for a in 0..size {
+                        by_mean[begin + a] += rest * payoffs[a];
+                        if averse {
+                            by_with_mix[begin + a] += rest * payoffs[a] * mix;
+                        }
+                    }
                 }
+                earlier *= weights[j];
             }
         });
         let mean_mix: f64 = own.iter().zip(&mean).map(|(p, mean)| p * mean).sum();
         for a in 0..size {
             all.own[first + a] = mean[a] - 2.0 * self.aversion * (with_mix[a] - mean[a] * mean_mix);
             for c in 0..size {
-                all.by[first + a][first + c] = -2.0 * self.aversion * (pairs[a][c] - mean[a] * mean[c]);
+                all.by[first + a][first + c] = -2.0 * self.aversion * (pairs[a * size + c] - mean[a] * mean[c]);
             }
             for place in (0..n).filter(|place| !(first..first + size).contains(place)) {
-                let by_mix: f64 = own.iter().zip(&by_mean[place]).map(|(p, by)| p * by).sum();
-                let covariance = by_with_mix[place][a] - by_mean[place][a] * mean_mix - mean[a] * by_mix;
-                all.by[first + a][place] =
-                    (1.0 - self.tremble) * (by_mean[place][a] - 2.0 * self.aversion * covariance);
+                let by_mean = &by_mean[place * size..(place + 1) * size];
+                let by_mix: f64 = own.iter().zip(by_mean).map(|(p, by)| p * by).sum();
+                let covariance = by_with_mix[place * size + a] - by_mean[a] * mean_mix - mean[a] * by_mix;
+                all.by[first + a][place] = (1.0 - self.tremble) * (by_mean[a] - 2.0 * self.aversion * covariance);
             }
         }
     }
@@ -219,9 +233,27 @@ impl<'a> Responses<'a> {
         Some((direction, sign))
     }
 
-    /// Follows the path from equal probabilities to where lambda first is `target`, and calls `visit` with each point on the way:
-    /// the logarithms of all probabilities, then lambda.
-    pub(crate) fn follow(&self, target: f64, visit: &mut dyn FnMut(&[f64])) -> Result<Vec<f64>, String> {
+    /// Follows the path from equal probabilities to where lambda, per unit of payoff, first is `lambda`, and returns each player's
+    /// strategy there.
+    pub(crate) fn at(&self, lambda: f64) -> Result<Vec<Vec<f64>>, String> {
+        let (point, reached) = self.follow(lambda * self.scale);
+        if reached { Ok(self.strategies(&point)) } else { Err(self.lost(&point)) }
+    }
+
+    /// The strategies of a point of the path.
+    fn strategies(&self, point: &[f64]) -> Vec<Vec<f64>> {
+        let probabilities: Vec<f64> = point[..self.count()].iter().map(|log| libm::exp(*log)).collect();
+        self.split(&probabilities).into_iter().map(normalised).collect()
+    }
+
+    fn lost(&self, point: &[f64]) -> String {
+        let lambda = point[self.count()] / self.scale;
+        format!("the branch of quantal responses could not be followed beyond lambda {lambda:.6}")
+    }
+
+    /// Follows the path from equal probabilities to where lambda first is `target`. Returns the last point (the logarithms of all
+    /// probabilities, then lambda), and whether it is the target.
+    fn follow(&self, target: f64) -> (Vec<f64>, bool) {
         let n = self.count();
         let mut point: Vec<f64> = self
             .starts
@@ -231,13 +263,8 @@ impl<'a> Responses<'a> {
         point.push(0.0);
         let mut lambda_only = vec![0.0; n + 1];
         lambda_only[n] = 1.0;
-        let lost = |point: &[f64]| {
-            let lambda = point[n] / self.scale;
-            format!("the branch of quantal responses could not be followed beyond lambda {lambda:.6}")
-        };
-        let (mut direction, mut sign) = self.direction(&point, &lambda_only).ok_or_else(|| lost(&point))?;
+        let Some((mut direction, mut sign)) = self.direction(&point, &lambda_only) else { return (point, false) };
         let mut length = 0.1;
-        visit(&point);
         for _ in 0..STEPS {
             let last = direction[n] > 0.0 && point[n] + length * direction[n] >= target;
             let step = if last { (target - point[n]) / direction[n] } else { length };
@@ -247,8 +274,7 @@ impl<'a> Responses<'a> {
             };
             let new = self.correct(&guess, if last { &lambda_only } else { &direction }).filter(near);
             if last && let Some(new) = new {
-                visit(&new);
-                return Ok(new);
+                return (new, true);
             }
             let turned = new
                 .filter(|new| (0.0..=target).contains(&new[n]))
@@ -257,16 +283,15 @@ impl<'a> Responses<'a> {
                 // The sign also changes where the path of a symmetric game meets another one; short steps go straight on.
                 Some((cosine, side, turned, new)) if cosine > 0.95 && (side == sign || length < 1e-3) => {
                     (point, direction, sign) = (new, turned, side);
-                    visit(&point);
                     length *= if cosine > 0.995 { 2.0 } else { 1.0 };
                 }
                 _ => length *= 0.5,
             }
             if length < 1e-9 {
-                return Err(lost(&point));
+                break;
             }
         }
-        Err(lost(&point))
+        (point, false)
     }
 
     /// Newton's method for strategies on given supports whose gradients are equal within each support, from a start. `None` if it
@@ -320,16 +345,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Follows the path to its limit and refines the end. What comes out has the least gap of the end and its refinements.
 pub(crate) fn limit(responses: &Responses<'_>) -> Result<Vec<Vec<f64>>, String> {
-    let mut last = Vec::new();
-    let followed = responses.follow(END, &mut |point| last = point.to_vec());
-    let n = last.len() - 1;
-    if let Err(lost) = followed
-        && last[n] < 1e3
-    {
-        return Err(lost);
+    let (last, reached) = responses.follow(END);
+    if !reached && last[responses.count()] < NEAR_END {
+        return Err(responses.lost(&last));
     }
-    let probabilities: Vec<f64> = last[..n].iter().map(|log| libm::exp(*log)).collect();
-    let end: Vec<Vec<f64>> = responses.split(&probabilities).into_iter().map(normalised).collect();
+    let end = responses.strategies(&last);
     let mut best = (responses.gap(&end), end.clone());
     for least in [1e-3, 1e-5, 1e-8] {
         let support = |own: &Vec<f64>| (0..own.len()).filter(|i| own[*i] > least).collect();

@@ -1,6 +1,6 @@
 //! Logit quantal-response equilibria: players choose better strategies more often, not always (McKelvey and Palfrey 1995).
 
-use crate::equilibrium::{Equilibrium, normalised};
+use crate::equilibrium::Equilibrium;
 use crate::normal::Game;
 use crate::path::Responses;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Quantal {
     /// Strategies and payoffs; the regret is that of [`Game::regret`], which noise keeps above 0.
     #[serde(flatten)]
     pub equilibrium: Equilibrium,
-    /// The greatest difference between a probability and the logit response to all.
+    /// The greatest difference between a probability and the logit response to the strategies of the others.
     pub residual: f64,
 }
 
@@ -33,42 +33,20 @@ pub struct Quantal {
 /// assert!(defects > 0.5 && defects < 0.8 && noisy.residual < 1e-9);
 /// ```
 pub fn logit(game: &Game, lambda: f64) -> Result<Quantal, String> {
-    let mut points = follow(game, lambda)?;
-    points.pop().ok_or_else(|| "the branch of quantal responses has no point".into())
-}
-
-/// Follows the principal branch from lambda 0 to `lambda`, and returns the points on the way, both ends included. Lambda falls for a
-/// while where the branch turns back. The distance of points is not fixed: they are closer where the branch bends.
-///
-/// # Errors
-/// As [`logit`].
-pub fn follow(game: &Game, lambda: f64) -> Result<Vec<Quantal>, String> {
     if !(lambda >= 0.0 && lambda.is_finite()) {
         return Err(format!("lambda must be 0 or more, and finite; it is {lambda}"));
     }
-    let responses = Responses::new(game, 0.0, 0.0)?;
-    let mut points = Vec::new();
-    responses.follow(lambda * responses.scale, &mut |point| points.push(of(game, &responses, point)))?;
-    Ok(points)
-}
-
-fn of(game: &Game, responses: &Responses<'_>, point: &[f64]) -> Quantal {
-    let (logs, lambda) = point.split_at(point.len() - 1);
-    let lambda = lambda[0] / responses.scale;
-    let probabilities: Vec<f64> = logs.iter().map(|log| libm::exp(*log)).collect();
-    let strategies = responses.split(&probabilities);
+    let strategies = Responses::new(game, 0.0, 0.0)?.at(lambda)?;
     let off = |player: usize| {
         let response = logit_response(&game.values(&strategies, player), lambda);
         response.iter().zip(&strategies[player]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     };
     let residual = (0..strategies.len()).map(off).fold(0.0, f64::max);
-    let strategies = strategies.into_iter().map(normalised).collect();
-    Quantal { lambda, equilibrium: Equilibrium::of(game, strategies), residual }
+    Ok(Quantal { lambda, equilibrium: Equilibrium::of(game, strategies), residual })
 }
 
 /// Returns probabilities in proportion to exp(lambda · value).
-#[must_use]
-pub fn logit_response(values: &[f64], lambda: f64) -> Vec<f64> {
+fn logit_response(values: &[f64], lambda: f64) -> Vec<f64> {
     let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = values.iter().map(|value| libm::exp(lambda * (value - best))).collect();
     let sum: f64 = weights.iter().sum();

@@ -4,12 +4,12 @@
 //! E(x) - aversion · x' C x, with the covariances C of its strategies' payoffs over the others' play, which trembles: with a small
 //! probability the others choose uniformly. The objective is concave in the player's own strategy, so an equilibrium exists.
 
-use crate::equilibrium::{Equilibrium, normalised};
+use crate::equilibrium::Equilibrium;
 use crate::normal::Game;
 use crate::path::{self, Responses};
 use serde::{Deserialize, Serialize};
 
-/// What the players think of risk.
+/// How much the players avoid risk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attitude {
     /// The weight of the variance, per unit of payoff; 0 is risk-neutral.
@@ -25,7 +25,7 @@ pub struct RiskAverse {
     /// objective (mean less weighted variance, with tremble).
     #[serde(flatten)]
     pub equilibrium: Equilibrium,
-    /// Each player's variance that the others' play causes, with tremble.
+    /// The variance of each player's payoff that the others' play causes, with tremble.
     pub variances: Vec<f64>,
     /// The regret of risk-neutral players, [`Game::regret`].
     pub neutral_regret: f64,
@@ -47,26 +47,6 @@ pub struct RiskAverse {
 /// assert!(averse.equilibrium.strategies()[0][1] > 0.99);
 /// ```
 pub fn equilibrium(game: &Game, attitude: Attitude) -> Result<RiskAverse, String> {
-    let responses = responses(game, attitude)?;
-    Ok(of(game, attitude, &responses, path::limit(&responses)?))
-}
-
-/// Finds the logit responses of risk-averse players at a precision (per unit of payoff), on the branch from equal probabilities.
-///
-/// # Errors
-/// As [`equilibrium`]; a lambda that is negative or not finite.
-pub fn quantal(game: &Game, attitude: Attitude, lambda: f64) -> Result<RiskAverse, String> {
-    if !(lambda >= 0.0 && lambda.is_finite()) {
-        return Err(format!("lambda must be 0 or more, and finite; it is {lambda}"));
-    }
-    let responses = responses(game, attitude)?;
-    let point = responses.follow(lambda * responses.scale, &mut |_| ())?;
-    let probabilities: Vec<f64> = point[..point.len() - 1].iter().map(|log| libm::exp(*log)).collect();
-    let strategies = responses.split(&probabilities).into_iter().map(normalised).collect();
-    Ok(of(game, attitude, &responses, strategies))
-}
-
-fn responses(game: &Game, attitude: Attitude) -> Result<Responses<'_>, String> {
     let Attitude { aversion, tremble } = attitude;
     if !(aversion >= 0.0 && aversion.is_finite()) {
         return Err(format!("the aversion must be 0 or more, and finite; it is {aversion}"));
@@ -74,20 +54,17 @@ fn responses(game: &Game, attitude: Attitude) -> Result<Responses<'_>, String> {
     if !(0.0..=1.0).contains(&tremble) {
         return Err(format!("the tremble must be from 0 to 1; it is {tremble}"));
     }
-    Responses::new(game, aversion, tremble)
-}
-
-fn of(game: &Game, attitude: Attitude, responses: &Responses<'_>, strategies: Vec<Vec<f64>>) -> RiskAverse {
-    let variances = (0..strategies.len()).map(|player| variance(game, &strategies, attitude.tremble, player)).collect();
+    let responses = Responses::new(game, aversion, tremble)?;
+    let strategies = path::limit(&responses)?;
+    let variances = (0..strategies.len()).map(|player| variance(game, &strategies, tremble, player)).collect();
     let regret = responses.gap(&strategies) * responses.scale;
     let neutral = Equilibrium::of(game, strategies);
-    RiskAverse { neutral_regret: neutral.regret, equilibrium: Equilibrium { regret, ..neutral }, variances }
+    Ok(RiskAverse { neutral_regret: neutral.regret, equilibrium: Equilibrium { regret, ..neutral }, variances })
 }
 
 /// Returns the variance of a player's payoff that the others' play causes: of the mean over the player's own mixture. The others
 /// play `mixed`, and with probability `tremble`, each for itself, uniformly.
-#[must_use]
-pub fn variance(game: &Game, mixed: &[Vec<f64>], tremble: f64, player: usize) -> f64 {
+fn variance(game: &Game, mixed: &[Vec<f64>], tremble: f64, player: usize) -> f64 {
     let sizes = game.sizes();
     let stride: usize = sizes[..player].iter().product();
     let (mut mean, mut square) = (0.0, 0.0);

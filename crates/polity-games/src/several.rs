@@ -1,6 +1,5 @@
 //! Nash equilibria of games of more than two players, support by support.
 
-use crate::dominance::restricted;
 use crate::equilibrium::Equilibrium;
 use crate::normal::Game;
 use crate::path::Responses;
@@ -17,13 +16,14 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
     if sizes.len() < 2 {
         return Err("an equilibrium needs at least two players".into());
     }
+    // Counts that are too large for a number end at the largest one.
     let subsets =
         |size: &usize| 1usize.checked_shl(u32::try_from(*size).unwrap_or(u32::MAX)).map_or(usize::MAX, |n| n - 1);
     let count = sizes.iter().map(subsets).fold(1usize, usize::saturating_mul);
     if count > MOST {
         return Err(format!(
-            "the game is too large for an enumeration of supports: there are {count} combinations of them, and at most {MOST} are \
-             tried"
+            "the game is too large for an enumeration of supports: it has at least {count} combinations of them, and at most {MOST} \
+             are tried"
         ));
     }
     let mut all: Vec<Vec<Vec<usize>>> = (0..count)
@@ -52,13 +52,26 @@ pub(crate) fn supports(game: &Game) -> Result<Vec<Equilibrium>, String> {
         for start in 0..starts {
             let Some(refined) = responses.refine(&whole, &first_point(supports, number, start)) else { continue };
             let strategies = widened(&refined, supports, &sizes);
-            let stable = game.gains(&strategies).iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range);
-            if stable && !found.iter().any(|known| close(known.strategies(), &strategies)) {
+            if found.iter().any(|known| close(known.strategies(), &strategies)) {
+                continue;
+            }
+            let (_, gains) = game.payoffs_and_gains(&strategies);
+            if gains.iter().zip(&ranges).all(|(gain, range)| *gain <= 1e-9 * range) {
                 found.push(Equilibrium::of(game, strategies));
             }
         }
     }
     Ok(found)
+}
+
+/// The game in which each player has only the strategies of its support.
+fn restricted(game: &Game, supports: &[Vec<usize>]) -> Result<Game, String> {
+    let names = |(own, names): (&Vec<usize>, &Vec<String>)| own.iter().map(|i| names[*i].clone()).collect();
+    let strategies = supports.iter().zip(&game.strategies).map(names).collect();
+    Game::from_fn(game.title.clone(), game.players.clone(), strategies, |profile| {
+        let whole: Vec<usize> = profile.iter().zip(supports).map(|(i, own)| own[*i]).collect();
+        (0..supports.len()).map(|player| game.payoff(&whole, player)).collect()
+    })
 }
 
 /// Whether, as long as the others keep to their supports, no strategy of a support is strictly worse than another one.

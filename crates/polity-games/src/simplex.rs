@@ -2,6 +2,7 @@
 //! programs end (Dantzig, Orden and Wolfe 1955).
 
 use crate::linear;
+use thiserror::Error;
 
 /// What counts as zero, for entries of order 1.
 const TINY: f64 = 1e-10;
@@ -10,7 +11,7 @@ const PIVOT: f64 = 1e-8;
 /// The most pivots.
 const PIVOTS: usize = 50_000;
 /// The most numbers in a tableau.
-pub(crate) const MOST: usize = 1_000_000;
+pub(crate) const MOST_NUMBERS: usize = 1_000_000;
 
 /// A tableau: rows of coefficients with the right side last, and the variable that is basic in each row.
 pub(crate) struct Tableau {
@@ -74,14 +75,14 @@ fn subtract(row: &mut [f64], pivot: &[f64], column: usize) {
     }
 }
 
-/// Why a program has no solution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a program was not solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Trouble {
-    /// No point fulfils all rows.
+    #[error("no point of a linear program fulfils all of its rows")]
     Infeasible,
-    /// The objective has no bound.
+    #[error("the objective of a linear program has no bound")]
     Unbounded,
-    /// More pivots than allowed.
+    #[error("a linear program was not solved within {PIVOTS} pivots")]
     Unfinished,
 }
 

@@ -1,8 +1,8 @@
 //! Strong Stackelberg equilibria of games of two players: the leader commits to a mixed strategy, the follower sees it and replies.
 
-use crate::equilibrium::{Equilibrium, normalised, two_players};
+use crate::equilibrium::{Equilibrium, Play, normalised, scaled, transposed, two_players};
 use crate::normal::Game;
-use crate::simplex::{self, MOST, Trouble};
+use crate::simplex::{self, Trouble};
 use serde::{Deserialize, Serialize};
 
 /// A leader's best commitment and the follower's reply.
@@ -21,8 +21,7 @@ pub struct Commitment {
 /// the leader's favour: one linear program for each strategy of the follower (Conitzer and Sandholm 2006).
 ///
 /// # Errors
-/// The game does not have two players, or no such leader; a linear program would have more than 1,000,000 numbers; or rounding kept
-/// the solver from ending.
+/// The game does not have two players, or no such leader; or rounding kept the solver from ending.
 ///
 /// ```
 /// use polity_games::{library, stackelberg};
@@ -37,36 +36,28 @@ pub fn strong(game: &Game, leader: usize) -> Result<Commitment, String> {
     if leader > 1 {
         return Err(format!("there is no player {}; the game has 2", leader + 1));
     }
-    let sizes = game.sizes();
-    let (own, others) = (sizes[leader], sizes[1 - leader]);
-    let numbers = simplex::numbers(own, others);
-    if numbers > MOST {
-        return Err(format!(
-            "{own} by {others} strategies need a linear program of {numbers} numbers; at most {MOST} are allowed"
-        ));
-    }
-    let scaled = |player: usize, i: usize, j: usize| {
-        let (low, high) = game.range(player);
-        let payoff = game.payoff(&if leader == 0 { [i, j] } else { [j, i] }, player);
-        if high > low { (payoff - low) / (high - low) } else { 0.0 }
+    // By the follower's strategies, then by the leader's.
+    let by_reply = |player: usize| {
+        let matrix = scaled(game, player);
+        if leader == 0 { transposed(&matrix) } else { matrix }
     };
+    let (objectives, worths) = (by_reply(leader), by_reply(1 - leader));
     let mut best: Option<Commitment> = None;
-    for reply in 0..others {
-        let objective: Vec<f64> = (0..own).map(|i| scaled(leader, i, reply)).collect();
-        let gain =
-            |other: usize| (0..own).map(|i| scaled(1 - leader, i, other) - scaled(1 - leader, i, reply)).collect();
-        let rows: Vec<Vec<f64>> = (0..others).filter(|other| *other != reply).map(gain).collect();
-        let mixture = match simplex::mixture(&objective, &rows) {
+    for (reply, objective) in objectives.iter().enumerate() {
+        let gain = |other: &Vec<f64>| other.iter().zip(&worths[reply]).map(|(other, own)| other - own).collect();
+        let others = worths.iter().enumerate().filter(|(other, _)| *other != reply);
+        let rows: Vec<Vec<f64>> = others.map(|(_, other)| gain(other)).collect();
+        let mixture = match simplex::mixture(objective, &rows) {
             Ok(mixture) => normalised(mixture),
             // No commitment makes this reply a best one.
             Err(Trouble::Infeasible) => continue,
-            Err(trouble) => return Err(format!("a linear program of the commitment has no solution: {trouble:?}")),
+            Err(trouble) => return Err(trouble.to_string()),
         };
-        let mut pure = vec![0.0; others];
+        let mut pure = vec![0.0; worths.len()];
         pure[reply] = 1.0;
         let strategies = if leader == 0 { vec![mixture, pure] } else { vec![pure, mixture] };
-        let regret = game.gains(&strategies)[1 - leader];
-        let equilibrium = Equilibrium { regret, ..Equilibrium::of(game, strategies) };
+        let (payoffs, gains) = game.payoffs_and_gains(&strategies);
+        let equilibrium = Equilibrium { play: Play::Strategies(strategies), payoffs, regret: gains[1 - leader] };
         if best.as_ref().is_none_or(|best| equilibrium.payoffs[leader] > best.equilibrium.payoffs[leader] + 1e-12) {
             best = Some(Commitment { leader, reply, equilibrium });
         }
