@@ -29,7 +29,7 @@ pub struct Solved {
 }
 
 /// Finds Nash equilibria of a game with the strongest method that its size allows: [`all`], else [`zero_sum`] or
-/// [`lemke_howson`] for two players, and [`traced`] for more.
+/// [`lemke_howson`] for two players, and [`traced`] for more. If these fail, too, the first 20 equilibria in pure strategies.
 ///
 /// # Errors
 /// The game is too large for every method, or none found an equilibrium.
@@ -52,8 +52,26 @@ pub fn solve(game: &Game) -> Result<Solved, String> {
         2 => ("Lemke-Howson", lemke_howson(game, 0)),
         _ => ("following quantal responses to their limit", traced(game)),
     };
-    let one = found.map_err(|error| format!("{refused}; {error}"))?;
-    Ok(Solved { method: method.into(), equilibria: vec![one], complete: false, continuum: false })
+    let (method, equilibria) = match found {
+        Ok(one) => (method, vec![one]),
+        Err(error) => match some_pure(game) {
+            equilibria if equilibria.is_empty() => {
+                return Err(format!("{refused}; {error}; and it has no equilibrium in pure strategies"));
+            }
+            equilibria => ("enumeration of pure strategies", equilibria),
+        },
+    };
+    Ok(Solved { method: method.into(), equilibria, complete: false, continuum: false })
+}
+
+/// Returns the first few pure equilibria of a game.
+fn some_pure(game: &Game) -> Vec<Equilibrium> {
+    const MOST: usize = 20;
+    let strategies = |profile: Vec<usize>| {
+        let certain = |(own, size): (&usize, usize)| (0..size).map(|i| f64::from(u8::from(i == *own))).collect();
+        profile.iter().zip(game.sizes()).map(certain).collect()
+    };
+    pure(game).into_iter().take(MOST).map(|profile| Equilibrium::of(game, strategies(profile))).collect()
 }
 
 /// Finds all Nash equilibria.

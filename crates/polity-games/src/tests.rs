@@ -308,3 +308,15 @@ fn profiles_are_evaluated() {
     assert!(Game::new("x", vec!["A".into()], names(), vec![1.0, f64::NAN]).unwrap_err().contains("finite"));
     assert!(Game::new("x", vec!["A".into(), "B".into()], names(), vec![]).unwrap_err().contains("lists"));
 }
+
+/// Fourteen players who all gain by doing the same: too many combinations for the other methods.
+#[test]
+fn large_games_are_searched_for_pure_equilibria() {
+    let players: Vec<String> = (0..14).map(|i| format!("player {i}")).collect();
+    let same = |profile: &[usize]| vec![f64::from(u8::from(profile.iter().all(|own| *own == profile[0]))); 14];
+    let game = Game::from_fn("assembly", players, vec![vec!["a".into(), "b".into()]; 14], same).unwrap();
+    let solved = nash::solve(&game).unwrap();
+    assert_eq!((solved.method.as_str(), solved.complete), ("enumeration of pure strategies", false));
+    assert!(solved.equilibria.iter().all(|one| one.regret == 0.0));
+    assert_eq!(solved.equilibria[0].payoffs, [1.0; 14]);
+}
