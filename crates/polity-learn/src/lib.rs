@@ -1,0 +1,1 @@
+//! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
