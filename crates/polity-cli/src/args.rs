@@ -436,8 +436,8 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Find equilibria of a game: a file in Gambit's format (.nfg, .efg), or a known game such as prisoners-dilemma, chicken, kuhn or
-    /// leduc.
+    /// Find equilibria of a game: a file in Gambit's format (.nfg, .efg) or in YAML, or a known game such as prisoners-dilemma, chicken,
+    /// kuhn or leduc.
     Solve(Solving),
     /// Let strategies of a repeated two-player game play each other, and rank them; --json adds all moves. With --evolve, a population of
     /// these strategies evolves according to their payoffs.
@@ -689,7 +689,8 @@ impl Verb {
 /// What `polity solve` solves.
 #[derive(Debug, ClapArgs)]
 pub struct Solving {
-    /// A file in Gambit's format (.nfg for normal form, .efg for extensive form), or the name of a known game.
+    /// A file in Gambit's format (.nfg for normal form, .efg for extensive form) or in YAML (.yaml: players, moves and payoffs, or a tree),
+    /// or the name of a known game.
     #[arg(value_name = "GAME")]
     pub game: String,
     /// Solution concept: nash, correlated, coarse-correlated, quantal, stackelberg or risk-averse for a game in normal form (default: nash);

@@ -1,14 +1,16 @@
 //! `polity solve`: equilibria of a game, from a file or by name.
 
 use super::args::{Concept, Solving};
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, Source};
 use super::output::{json, note, print_line, print_text, table};
 use clap::ValueEnum;
 use polity_games::correlated::{self, Aim};
 use polity_games::equilibrium::{Equilibrium, Play};
 use polity_games::extensive::{self, Profile, Tree};
 use polity_games::normal::{self, Game};
+use polity_games::written::{self, Written};
 use polity_games::{backward, cfr, library, nash, quantal, risk, stackelberg};
+use polity_store::files::yaml;
 use serde_json::{Value, json as object};
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -31,7 +33,7 @@ struct Answer {
 
 pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
     let wrong = |message: String| Failure::new(Exit::Input, message);
-    let read = game(&asked.game).map_err(wrong)?;
+    let read = game(&asked.game)?;
     let concept = asked.concept.unwrap_or(match &read {
         Read::Normal(_) => Concept::Nash,
         Read::Extensive(tree) if tree.perfect_information() => Concept::SubgamePerfect,
@@ -54,20 +56,21 @@ pub fn solve(asked: &Solving) -> Result<Exit, Failure> {
 }
 
 /// Reads a game from a file, or finds it by name.
-pub fn game(name: &str) -> Result<Read, String> {
-    let is_file = Path::new(name).exists() || name.ends_with(".nfg") || name.ends_with(".efg");
+pub fn game(name: &str) -> Result<Read, Failure> {
+    let wrong = |message: String| Failure::new(Exit::Input, message);
+    let is_file = Path::new(name).exists() || [".nfg", ".efg", ".yaml"].iter().any(|end| name.ends_with(end));
     if !is_file {
         return match extensive::game(name) {
             Some(tree) => Ok(Read::Extensive(tree)),
             None => library::named(name).map(Read::Normal).map_err(|error| {
-                format!(
-                    "{error}; in extensive form: {}; or a file that ends in .nfg or .efg",
+                wrong(format!(
+                    "{error}; in extensive form: {}; or a file that ends in .nfg, .efg or .yaml",
                     extensive::NAMES.join(", ")
-                )
+                ))
             }),
         };
     }
-    let blame = |error: String| format!("{name}: {error}");
+    let blame = |error: String| wrong(format!("{name}: {error}"));
     let bytes = std::fs::metadata(name).map_err(|error| blame(error.to_string()))?.len();
     if bytes > LARGEST {
         return Err(blame(format!("the file has {bytes} bytes, and a game at most {LARGEST}")));
@@ -76,8 +79,15 @@ pub fn game(name: &str) -> Result<Read, String> {
     match text.split_whitespace().next() {
         Some("EFG") => extensive::read(&text).map(Read::Extensive).map_err(blame),
         Some("NFG") => normal::read(&text).map(Read::Normal).map_err(blame),
+        _ if name.ends_with(".yaml") => {
+            let read = yaml::parse(&text).and_then(|data| written::read(&data));
+            match read.map_err(|error| Source { name: name.into(), text }.failure(&error))? {
+                Written::Normal(game) => Ok(Read::Normal(game)),
+                Written::Extensive(tree) => Ok(Read::Extensive(tree)),
+            }
+        }
         _ => Err(blame(
-            "a game begins with `NFG` (normal form) or `EFG` (extensive form), as in Gambit's formats".into(),
+            "a game begins with `NFG` (normal form) or `EFG` (extensive form), as in Gambit's formats, or is a file that ends in .yaml".into(),
         )),
     }
 }

@@ -54,7 +54,7 @@ struct Share {
 
 pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     let wrong = |message: String| Failure::new(Exit::Input, message);
-    let payoffs = payoffs(&asked.game).map_err(wrong)?;
+    let payoffs = payoffs(&asked.game)?;
     let length = match asked.continuation {
         Some(probability) => Length::Continues { probability, most: asked.turns },
         None => Length::Turns(asked.turns),
@@ -88,13 +88,12 @@ pub fn tournament(asked: &Playing) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns the payoffs of a game by name, or from a file in Gambit's format.
-fn payoffs(name: &str) -> Result<Payoffs, String> {
+/// Returns the payoffs of a game by name, or from a file.
+fn payoffs(name: &str) -> Result<Payoffs, Failure> {
+    let wrong = |message: String| Failure::new(Exit::Input, format!("{name}: {message}"));
     match game(name)? {
-        Read::Normal(game) => Payoffs::of(&game).map_err(|error| format!("{name}: {error}")),
-        Read::Extensive(_) => {
-            Err(format!("{name}: the game is in extensive form; strategies play games in normal form"))
-        }
+        Read::Normal(game) => Payoffs::of(&game).map_err(|error| wrong(error.to_string())),
+        Read::Extensive(_) => Err(wrong("the game is in extensive form; strategies play games in normal form".into())),
     }
 }
 

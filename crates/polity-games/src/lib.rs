@@ -22,3 +22,4 @@ mod simplex;
 pub mod stackelberg;
 #[cfg(test)]
 mod tests;
+pub mod written;
