@@ -245,9 +245,16 @@ fn pure_crates_reach_for_nothing_outside() {
     // Also types that would let the number of threads or the order of a hash table affect a result.
     let words = ["HashMap", "HashSet", "RandomState", "Instant", "SystemTime", "current_num_threads", "tokio"];
     let modules = ["time", "fs", "net", "thread", "env", "process", "os"];
-    let folders = ["polity-base/src", "polity-games/src", "polity-kernel/src", "polity-learn/src", "polity-recall/src", "polity-stats/src"]
-        .into_iter()
-        .map(String::from);
+    let folders = [
+        "polity-base/src",
+        "polity-games/src",
+        "polity-kernel/src",
+        "polity-learn/src",
+        "polity-recall/src",
+        "polity-stats/src",
+    ]
+    .into_iter()
+    .map(String::from);
     let folders = folders.chain(KINDS.into_iter().map(|kind| format!("polity-catalog/{kind}")));
     let mut wrong = Vec::new();
     for file in folders.flat_map(|folder| walk(&root().join("crates").join(folder), &[".rs"])) {
