@@ -413,7 +413,8 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// List the worlds, methods, policies, metrics, topologies or models of this build, or templates of systems of agents.
+    /// List the worlds, methods, policies, metrics, topologies or models of this build, games and strategies, or templates of systems of
+    /// agents.
     List {
         /// What to list.
         #[arg(value_name = "worlds|methods|policies|metrics|topologies|models|templates")]
@@ -869,6 +870,10 @@ pub enum Listed {
     Models,
     /// Systems of agents to start from, with their known failures and what helps.
     Templates,
+    /// Games that `polity solve` and `polity tournament` know by name.
+    Games,
+    /// Strategies of repeated games.
+    Strategies,
 }
 
 /// Answers to the guide of an experiment.

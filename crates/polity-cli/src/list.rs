@@ -5,6 +5,8 @@ use super::failure::{Exit, Failure};
 use super::flags::filter_of;
 use super::output::{json, note, print_line};
 use super::templates;
+use polity_games::iterated::{self, Payoffs};
+use polity_games::{extensive, library};
 use polity_kernel::method::Facts;
 use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::topology;
@@ -46,6 +48,8 @@ pub fn list(what: Listed, filters: &[String], as_json: bool, registry: &Registry
             }
             return Ok(Exit::Done);
         }
+        Listed::Games => return games(as_json),
+        Listed::Strategies => return strategies(as_json),
         Listed::Models => {
             let models = Providers::standard().models();
             if as_json {
@@ -65,8 +69,46 @@ pub fn list(what: Listed, filters: &[String], as_json: bool, registry: &Registry
 }
 
 fn lines(cards: &[&LeafInfo]) {
-    let width = cards.iter().map(|card| card.name.len()).max().unwrap_or(0);
-    cards.iter().for_each(|card| print_line(&format!("{:width$}  {}", card.name, card.summary)));
+    let all: Vec<(&str, &str)> = cards.iter().map(|card| (card.name, card.summary)).collect();
+    summaries(&all);
+}
+
+/// Prints names, each with one line on it.
+fn summaries(all: &[(&str, &str)]) {
+    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    all.iter().for_each(|(name, summary)| print_line(&format!("{name:width$}  {summary}")));
+}
+
+/// Lists the games that are known by name: those in normal form, then those in extensive form.
+fn games(as_json: bool) -> Result<Exit, Failure> {
+    let normal: Vec<(&str, &str)> = library::GAMES.iter().map(|game| (game.name, game.summary)).collect();
+    if as_json {
+        let of = |form: &'static str| move |(name, summary): &(&str, &str)| serde_json::json!({"name": name, "summary": summary, "form": form});
+        let all: Vec<_> = normal.iter().map(of("normal")).chain(extensive::GAMES.iter().map(of("extensive"))).collect();
+        print_line(&json(&all));
+    } else {
+        summaries(&[&normal[..], &extensive::GAMES].concat());
+    }
+    Ok(Exit::Done)
+}
+
+/// Lists the strategies of the repeated prisoner's dilemma, with what each does and who described it.
+fn strategies(as_json: bool) -> Result<Exit, Failure> {
+    let (all, _) = iterated::all(&Payoffs::PRISONERS_DILEMMA);
+    if as_json {
+        let each = all.iter().map(|strategy| {
+            let (summary, source) = (strategy.about(), strategy.source());
+            serde_json::json!({"name": strategy.label(), "summary": summary, "source": source, "random": strategy.is_random()})
+        });
+        print_line(&json(&each.collect::<Vec<_>>()));
+    } else {
+        let lines: Vec<String> =
+            all.iter().map(|strategy| format!("{} ({})", strategy.about(), strategy.source())).collect();
+        let named: Vec<(&str, &str)> =
+            all.iter().map(|strategy| strategy.label()).zip(lines.iter().map(String::as_str)).collect();
+        summaries(&named);
+    }
+    Ok(Exit::Done)
 }
 
 /// Lists the methods that pass all filters. As JSON, a method is also a team and a form of collaboration.

@@ -63,10 +63,8 @@ pub fn game(name: &str) -> Result<Read, Failure> {
         return match extensive::game(name) {
             Some(tree) => Ok(Read::Extensive(tree)),
             None => library::named(name).map(Read::Normal).map_err(|error| {
-                wrong(format!(
-                    "{error}; in extensive form: {}; or a file that ends in .nfg, .efg or .yaml",
-                    extensive::NAMES.join(", ")
-                ))
+                let trees = extensive::GAMES.map(|(name, _)| name).join(", ");
+                wrong(format!("{error}; in extensive form: {trees}; or a file that ends in .nfg, .efg or .yaml"))
             }),
         };
     }

@@ -267,7 +267,14 @@ pub fn read(text: &str) -> Result<Game, String> {
     if players.is_empty() {
         return tokens.fail("there are no players");
     }
-    let strategies = tokens.list(|tokens| tokens.names("the strategies of a player", "a strategy"))?;
+    let strategies = tokens.list(|tokens| match tokens.peek() {
+        // A number of strategies in place of their names.
+        Some(Token::Bare(_)) => {
+            let count = tokens.whole("the number of a player's strategies")?.min(MOST_STRATEGIES + 1);
+            Ok((1..=count).map(|number| number.to_string()).collect())
+        }
+        _ => tokens.names("the strategies of a player", "a strategy"),
+    })?;
     let Some(strategies) = strategies else {
         return tokens.fail(
             "the strategies of each player must be enclosed in `{` and `}`, and all these lists in another pair",
@@ -275,14 +282,52 @@ pub fn read(text: &str) -> Result<Game, String> {
     };
     // A comment may precede the payoffs.
     tokens.quoted_next();
-    let mut payoffs = Vec::new();
-    while let Some(token) = tokens.peek() {
-        if !matches!(token, Token::Bare(_)) {
-            return tokens.fail("the outcome version of the format is not supported: list the payoffs in order");
-        }
-        payoffs.push(tokens.number("a payoff")?);
-    }
+    let payoffs = match tokens.peek() {
+        Some(Token::Open) => payoffs_of_outcomes(&mut tokens, players.len())?,
+        _ => rest(&mut tokens, |tokens| tokens.number("a payoff"))?,
+    };
     Game::new(title, players, strategies, payoffs)
+}
+
+/// Reads items until the text ends.
+fn rest<T>(tokens: &mut Tokens, mut item: impl FnMut(&mut Tokens) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let mut items = Vec::new();
+    while tokens.peek().is_some() {
+        items.push(item(tokens)?);
+    }
+    Ok(items)
+}
+
+/// Reads the outcome version of the format: outcomes, each with a name and payoffs, and then the number of an outcome for each
+/// combination. In outcome 0 all players get nothing.
+fn payoffs_of_outcomes(tokens: &mut Tokens, players: usize) -> Result<Vec<f64>, String> {
+    let outcome = |tokens: &mut Tokens| {
+        let mut named = false;
+        let payoffs = tokens.list(|tokens| {
+            if !std::mem::replace(&mut named, true) {
+                tokens.quoted("the name of an outcome")?;
+                return Ok(None);
+            }
+            tokens.number("a payoff").map(Some)
+        })?;
+        let payoffs: Vec<f64> = payoffs.into_iter().flatten().flatten().collect();
+        if payoffs.len() != players {
+            return tokens.fail(format!("an outcome has a name and {players} payoffs; this one has {}", payoffs.len()));
+        }
+        Ok(payoffs)
+    };
+    let outcomes = tokens.list(outcome)?.unwrap_or_default();
+    let chosen = rest(tokens, |tokens| {
+        let number = tokens.whole("the number of an outcome")?;
+        match number.checked_sub(1) {
+            None => Ok(vec![0.0; players]),
+            Some(place) => match outcomes.get(place) {
+                Some(payoffs) => Ok(payoffs.clone()),
+                None => tokens.fail(format!("there is no outcome {number}; there are {}", outcomes.len())),
+            },
+        }
+    })?;
+    Ok(chosen.concat())
 }
 
 #[cfg(test)]
@@ -301,6 +346,16 @@ mod tests {
         assert_eq!(game.payoff(&[1, 2], 0), 0.5);
         let profiles: Vec<Vec<usize>> = game.profiles().collect();
         assert_eq!(profiles, [[0, 0], [1, 0], [0, 1], [1, 1], [0, 2], [1, 2]]);
+    }
+
+    #[test]
+    fn numbers_of_strategies_and_outcomes_are_read() {
+        let text = "NFG 1 R \"x\" { \"A\" \"B\" } { 2 3 } \"\" { { \"both\" 3, 1/2 } { \"\" -1 2 } } 1 0 2 2 0 1";
+        let game = read(text).unwrap();
+        assert_eq!(game.strategies, [vec!["1", "2"], vec!["1", "2", "3"]]);
+        let pairs = [[0, 0], [1, 0], [0, 1], [1, 1], [0, 2], [1, 2]];
+        let first: Vec<f64> = pairs.iter().map(|profile| game.payoff(profile, 0)).collect();
+        assert_eq!((first, game.payoff(&[1, 2], 1)), (vec![3.0, 0.0, -1.0, -1.0, 0.0, 3.0], 0.5));
     }
 
     #[test]
@@ -324,7 +379,9 @@ mod tests {
                 "NFG 1 R \"x\" { \"A\" } { { \"a\" \"b\" } } 1 two",
                 "line 1: a payoff must be a number or a fraction, and is `two`",
             ),
-            ("NFG 1 R \"x\" { \"A\" } { { \"a\" } } { { \"\" 1 } } 1", "the outcome version"),
+            ("NFG 1 R \"x\" { \"A\" } { { \"a\" } } { { \"\" 1 } } 2", "there is no outcome 2; there are 1"),
+            ("NFG 1 R \"x\" { \"A\" } { { \"a\" } } { { \"\" 1 2 } } 1", "has a name and 1 payoffs; this one has 2"),
+            ("NFG 1 R \"x\" { \"A\" } { 101 } 1", "has 101"),
             ("NFG 1 R \"x\" { \"A\" } \"a\"", "the strategies of each player must be enclosed"),
             ("NFG 1 R \"x\" { \"A\" }\n{ \"a\" } 1", "line 2: expected the strategies of a player, in"),
             ("NFG 1 R \"x\" { \"A\" } { { } } 1", "a player has 1 to 100 strategies; A has 0"),

@@ -2,16 +2,26 @@
 
 use super::{Builder, Tree, kuhn, leduc, poker};
 
-/// The names that [`game`] knows.
-pub const NAMES: [&str; 6] = ["centipede", "entry", "kuhn", "kuhn-3", "leduc", "ultimatum"];
+/// The games that [`game`] knows: the name and one line.
+pub const GAMES: [(&str, &str); 6] = [
+    ("centipede", "Take the larger part, or pass while both parts double; 6 moves (McKelvey and Palfrey 1992)"),
+    ("entry", "An entrant stays out or enters, and the incumbent fights or gives way (Selten 1978)"),
+    ("kuhn", "Poker with three cards and one bet (Kuhn 1950)"),
+    ("kuhn-3", "Kuhn's poker with three players and four cards"),
+    ("leduc", "Poker with six cards and two rounds of bets (Southey et al. 2005)"),
+    (
+        "ultimatum",
+        "Offer a part of 10 units, which the other accepts or rejects (Güth, Schmittberger and Schwarze 1982)",
+    ),
+];
 
 /// Returns a game by its name: `centipede` (of 6 moves), `entry`, `kuhn`, `kuhn-3` (with three players), `leduc`, `ultimatum` (10 units
 /// to share).
 ///
 /// ```
-/// use polity_games::extensive::{NAMES, game};
+/// use polity_games::extensive::{GAMES, game};
 ///
-/// assert!(NAMES.iter().all(|name| game(name).is_some()));
+/// assert!(GAMES.iter().all(|(name, _)| game(name).is_some()));
 /// assert!(game("chess").is_none());
 /// ```
 #[must_use]

@@ -24,7 +24,7 @@ mod tests;
 
 pub use builder::Builder;
 pub use efg::{read, write};
-pub use library::{NAMES, entry, game};
+pub use library::{GAMES, entry, game};
 pub use poker::{kuhn, leduc};
 pub use profile::Profile;
 
