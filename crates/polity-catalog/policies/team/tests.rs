@@ -176,6 +176,8 @@ fn acts_of_every_kind_are_put_into_their_form() {
         let mut scenario = society(card.name, &team("self-consistency", json!({"members": 1, "rounds": 1})), 40);
         match card.name {
             "epidemic" => scenario["world"]["initial"] = json!(0.1),
+            // In the first round all are born.
+            "donor-game" => scenario["rounds"] = json!(2),
             "opinion" | "platform" | "town" | "asymmetry" => scenario["topology"] = json!({"kind": "complete"}),
             _ => {}
         }
