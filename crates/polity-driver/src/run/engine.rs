@@ -377,7 +377,7 @@ impl Engine<'_> {
             }
             let parts = std::mem::take(&mut driven.parts);
             let tables = Reader::of_parts(self.disk.as_ref(), &folder.tables(), parts);
-            self.summary(&folder, &tables, driven, agents, machine.next_round(), &manifest, began).map(Some)
+            self.summary(&folder, &tables, driven, agents, machine.next_round(), manifest, began).map(Some)
         });
         if let Some(trace) = watch.into_trace() {
             match &summary {
