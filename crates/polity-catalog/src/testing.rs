@@ -71,6 +71,29 @@ pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
     }
 }
 
+/// Runs a society to the end of its next round against a scripted model, whose answers arrive last first: the questions, and the report. An
+/// error is the outcome of a society that has ended.
+pub fn round(
+    society: &mut Society,
+    answer: &mut dyn FnMut(&Effect) -> ask::Outcome,
+) -> Result<(Vec<Effect>, RoundReport), Outcome> {
+    let (mut ready, mut asked): (Vec<Answer>, Vec<Effect>) = (Vec::new(), Vec::new());
+    loop {
+        let step = society.poll(std::mem::take(&mut ready)).unwrap();
+        for effect in step.start {
+            let (id, request, outcome) = (effect.id, effect.request.clone(), answer(&effect));
+            ready.push(Answer { id, request, outcome, usage: Usage::default(), reasoning: None });
+            asked.push(effect);
+        }
+        ready.reverse();
+        match step.then {
+            Then::Wait | Then::More => {}
+            Then::Round(report) => return Ok((asked, *report)),
+            Then::Done(outcome) => return Err(outcome),
+        }
+    }
+}
+
 pub fn play(scenario: &Value) -> Played {
     play_with(scenario, &Inputs::default(), 1)
 }

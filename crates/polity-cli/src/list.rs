@@ -98,7 +98,8 @@ fn strategies(as_json: bool) -> Result<Exit, Failure> {
     if as_json {
         let each = all.iter().map(|strategy| {
             let (summary, source) = (strategy.about(), strategy.source());
-            serde_json::json!({"name": strategy.label(), "summary": summary, "source": source, "random": strategy.is_random()})
+            let (name, random) = (strategy.label(), strategy.is_random());
+            serde_json::json!({"name": name, "summary": summary, "source": source, "random": random})
         });
         print_line(&json(&each.collect::<Vec<_>>()));
     } else {

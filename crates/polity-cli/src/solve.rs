@@ -85,7 +85,8 @@ pub fn game(name: &str) -> Result<Read, Failure> {
             }
         }
         _ => Err(blame(
-            "a game begins with `NFG` (normal form) or `EFG` (extensive form), as in Gambit's formats, or is a file that ends in .yaml".into(),
+            "a game begins with `NFG` (normal form) or `EFG` (extensive form), as in Gambit's formats; or its file ends in .yaml"
+                .into(),
         )),
     }
 }
@@ -150,7 +151,7 @@ fn of_normal(game: &Game, concept: Concept, asked: &Solving) -> Result<Answer, S
             vec![found.equilibrium]
         }
         Concept::SubgamePerfect | Concept::Cfr => {
-            return Err("the game is in normal form; subgame-perfect and cfr need one in extensive form (.efg)".into());
+            return Err("the game is in normal form; subgame-perfect and cfr need one in extensive form (.efg, or a tree in .yaml)".into());
         }
     };
     let text = shown(game, &equilibria) + &said;

@@ -124,7 +124,7 @@ fn evolve(kind: Evolving, results: &Results, played: &Tournament) -> Result<Evol
             ("replicator", STEPS as u64, path.pop().unwrap_or_default())
         }
         Evolving::Moran => {
-            let moran = Moran { selection: SELECTION / range, mutation: 0.0, steps: BIRTHS };
+            let moran = Moran { selection: SELECTION / range, steps: BIRTHS };
             let course = moran.run(game, &vec![EACH; n], seed, 0)?;
             let all = (EACH * n as u64) as f64;
             ("moran", course.steps, course.counts.iter().map(|count| *count as f64 / all).collect())

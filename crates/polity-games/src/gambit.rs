@@ -58,9 +58,9 @@ fn split(text: &str) -> Result<Vec<(Token, usize)>, String> {
 }
 
 /// Reads a finite number, or a fraction such as `1/3`.
-fn number(text: &str) -> Option<f64> {
+pub(crate) fn number(text: &str) -> Option<f64> {
     let x = match text.split_once('/') {
-        Some((above, below)) => above.parse::<f64>().ok()? / below.parse::<f64>().ok()?,
+        Some((above, below)) => above.trim().parse::<f64>().ok()? / below.trim().parse::<f64>().ok()?,
         None => text.parse().ok()?,
     };
     x.is_finite().then_some(x)

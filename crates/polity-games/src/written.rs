@@ -18,6 +18,7 @@
 //! player with the same `set` cannot be told apart, and a decision without `set` is told apart from all others.
 
 use crate::extensive::{Builder, Tree};
+use crate::gambit;
 use crate::normal::Game;
 use polity_base::tree::{Node, TreeError, Value, child, item, nearest};
 
@@ -136,10 +137,7 @@ fn number(node: &Node, path: &str) -> Result<f64, TreeError> {
     let read = match &node.value {
         Value::Int(number) => Some(*number as f64),
         Value::Float(number) => Some(*number),
-        Value::Text(text) => text.split_once('/').and_then(|(over, under)| {
-            let (over, under) = (over.trim().parse::<f64>().ok()?, under.trim().parse::<f64>().ok()?);
-            Some(over / under).filter(|number| number.is_finite())
-        }),
+        Value::Text(text) => gambit::number(text),
         _ => None,
     };
     read.ok_or_else(|| expected(node, path, "a number, or a fraction such as 1/3"))

@@ -1,9 +1,9 @@
 //! Tests of archetypes and sampled minds: questions, and every agent's act against a plain second computation.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use crate::testing::{open, refused};
+use crate::testing::{open, refused, round};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, Asker, Effect, Outcome, Question, Request, ResponseFormat, Usage, Value};
+use polity_kernel::ask::{Asker, Effect, Outcome, Question, Request, ResponseFormat, Value};
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
 use polity_kernel::machine::{Machine, Then};
@@ -62,33 +62,18 @@ struct Played {
 /// Runs a society with scripted model answers.
 fn play(scenario: &Json, shards: usize, mut answer: impl FnMut(&Effect) -> Outcome) -> (Society, Vec<Played>, String) {
     let mut society = open(scenario, &Inputs::default(), shards).unwrap_or_else(|error| panic!("{error}"));
-    let (mut ready, mut rounds, mut asked, mut health) = (Vec::new(), Vec::new(), Vec::new(), society.column(0));
+    let (mut rounds, mut health) = (Vec::new(), society.column(0));
     loop {
-        let step = society.poll(std::mem::take(&mut ready)).unwrap();
-        for effect in step.start {
-            let outcome = answer(&effect);
-            ready.push(Answer {
-                id: effect.id,
-                request: effect.request.clone(),
-                outcome,
-                usage: Usage::default(),
-                reasoning: None,
-            });
-            asked.push(effect);
-        }
-        // Answers may arrive in any order.
-        ready.reverse();
-        match step.then {
-            Then::Wait => {}
-            Then::More => {}
-            Then::Round(report) => rounds.push(Played {
-                asked: std::mem::take(&mut asked),
-                acts: society.acts().flat_map(|acts| acts.rows.iter().map(|act| (act.who, act.value))).collect(),
-                health: std::mem::replace(&mut health, society.column(0)),
-                metrics: report.metrics.into_iter().collect(),
-            }),
-            Then::Done(outcome) => return (society, rounds, outcome.digest.to_string()),
-        }
+        let (asked, report) = match round(&mut society, &mut answer) {
+            Ok(ended) => ended,
+            Err(outcome) => return (society, rounds, outcome.digest.to_string()),
+        };
+        rounds.push(Played {
+            asked,
+            acts: society.acts().flat_map(|acts| acts.rows.iter().map(|act| (act.who, act.value))).collect(),
+            health: std::mem::replace(&mut health, society.column(0)),
+            metrics: report.metrics.into_iter().collect(),
+        });
     }
 }
 

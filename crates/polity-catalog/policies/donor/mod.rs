@@ -13,20 +13,20 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.policy::<Donor>(files);
 }
 
-/// To whom a donor gives.
+/// The recipients that a donor gives to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// To all.
+    /// All.
     Unconditional,
-    /// To those who gave enough when they were last donors, or of whom nothing is known (image scoring).
+    /// Those who gave enough when they were last donors, and those without a known history (image scoring).
     Image,
-    /// The same, and to those who refused somebody who had not given without reason (standing).
+    /// The same, and those who gave nothing to a recipient in bad standing (standing).
     #[default]
     Standing,
-    /// To nobody.
+    /// None.
     FreeRider,
-    /// To all, but only once it has been punished itself.
+    /// All, but only after the donor has been punished.
     Deterred,
 }
 
@@ -34,14 +34,14 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// To whom it gives.
+    /// The recipients that it gives to.
     strategy: Strategy,
     /// Share of its resources that it gives; 0 to 1.
     share: f64,
     /// A share from this on counts as a gift; above 0, up to 1.
     enough: f64,
-    /// Share of its resources that it spends on punishing those to whom it does not give, if the world lets it; 0 to 1. Those who give to
-    /// nobody, or to all, never punish.
+    /// Share of its resources that it spends on punishing a recipient instead of giving, if the world allows punishment; 0 to 1. Donors
+    /// that give to all or to none never punish.
     punish: f64,
 }
 

@@ -28,7 +28,7 @@ pub enum Speech {
     Heard,
     /// A placebo: as many proposals as others have made, but each is the agent's own. No words.
     Echo,
-    /// Nothing: agents speak, and nobody is heard.
+    /// Nothing. Agents speak, but no agent hears another.
     Blank,
 }
 
@@ -55,9 +55,9 @@ pub struct Params {
     pub(super) opening: bool,
     /// What agents are shown of what was said.
     pub(super) speech: Speech,
-    /// Whether agents see what those whom they hear took at the last harvest.
+    /// Whether agents see the last harvests of the agents that they hear.
     pub(super) show_harvests: bool,
-    /// Whether agents are told how much each may take if all took as much (universalization).
+    /// Whether agents are told how much each could take sustainably if all took the same amount (universalization).
     pub(super) universalize: bool,
     /// Number of agents, those with the highest ids, who arrive later.
     pub(super) newcomers: u32,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum History {
-    /// What the recipient did, and those whom it met.
+    /// What the recipient did as a donor, and what its recipients had done before.
     #[default]
     Shown,
     /// Nothing.

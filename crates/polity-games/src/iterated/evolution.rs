@@ -81,8 +81,6 @@ pub fn replicator(payoffs: &[Vec<f64>], start: &[f64], step: f64, steps: usize) 
 pub struct Moran {
     /// Intensity of selection, at least 0: fitness is `exp(selection · mean payoff)` (Traulsen, Shoresh and Nowak 2008). 0 is neutral.
     pub selection: f64,
-    /// The probability, 0 to 1, that a descendant is of another type, uniformly chosen.
-    pub mutation: f64,
     /// The maximum number of steps.
     pub steps: u64,
 }
@@ -94,7 +92,7 @@ pub struct Course {
     pub counts: Vec<u64>,
     /// Steps made.
     pub steps: u64,
-    /// The type that all individuals have at the end, if there is one. Without mutation the process ends there.
+    /// The type that all individuals have at the end, if there is one: the process ends there.
     pub fixed: Option<usize>,
 }
 
@@ -108,7 +106,7 @@ impl Moran {
     /// ```
     /// use polity_games::iterated::evolution::Moran;
     ///
-    /// let moran = Moran { selection: 0.0, mutation: 0.0, steps: 1_000_000 };
+    /// let moran = Moran { selection: 0.0, steps: 1_000_000 };
     /// let course = moran.run(&[vec![1.0, 1.0], vec![1.0, 1.0]], &[1, 9], 7, 0)?;
     /// assert_eq!(course.counts.iter().sum::<u64>(), 10);
     /// assert!(course.fixed.is_some());
@@ -120,24 +118,19 @@ impl Moran {
         if size < 2 {
             return Err("a population has at least 2 individuals".into());
         }
-        if !((0.0..=1.0).contains(&self.mutation) && (0.0..=f64::MAX).contains(&self.selection)) {
-            return Err("mutation is a probability, 0 to 1, and selection at least 0".into());
+        if !(0.0..=f64::MAX).contains(&self.selection) {
+            return Err("selection is at least 0".into());
         }
         let mut draws = Draws::new(seed, Stream::Population, run, 0);
         let mut counts = start.to_vec();
         let mut weights = vec![0.0; counts.len()];
         let fixed = |counts: &[u64]| counts.iter().position(|count| *count == size);
         let mut steps = 0;
-        while steps < self.steps && (self.mutation > 0.0 || fixed(&counts).is_none()) {
+        while steps < self.steps && fixed(&counts).is_none() {
             self.weigh(payoffs, &counts, size, &mut weights);
             let Some(parent) = draws.weighted(&weights) else {
                 return Err("selection times payoffs is too large a number".into());
             };
-            let mut child = parent;
-            if self.mutation > 0.0 && counts.len() > 1 && draws.chance(self.mutation) {
-                let other = draws.below(counts.len() as u64 - 1) as usize;
-                child = other + usize::from(other >= parent);
-            }
             let mut place = draws.below(size);
             let dead = counts.iter().position(|count| {
                 let found = place < *count;
@@ -145,7 +138,7 @@ impl Moran {
                 found
             });
             counts[dead.unwrap_or_default()] -= 1;
-            counts[child] += 1;
+            counts[parent] += 1;
             steps += 1;
         }
         let fixed = fixed(&counts);
@@ -241,7 +234,7 @@ mod tests {
 
     /// The share of courses in which one mutant of type 1 among `size` takes over.
     fn fixation(game: &[Vec<f64>], selection: f64, size: u64, runs: u32) -> f64 {
-        let moran = Moran { selection, mutation: 0.0, steps: u64::MAX };
+        let moran = Moran { selection, steps: u64::MAX };
         let fixed = |run: &u32| moran.run(game, &[size - 1, 1], 3, *run).unwrap().fixed == Some(1);
         (0..runs).filter(fixed).count() as f64 / f64::from(runs)
     }
@@ -260,18 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn mutation_brings_lost_types_back() {
-        let moran = Moran { selection: 0.0, mutation: 0.02, steps: 20_000 };
+    fn a_course_is_that_of_its_seed_and_run() {
+        let moran = Moran { selection: 0.0, steps: 20 };
         let game = vec![vec![0.0; 2]; 2];
-        let share = |run| moran.run(&game, &[50, 0], 1, run).unwrap().counts[1] as f64 / 50.0;
-        let mean = (0..200).map(share).sum::<f64>() / 200.0;
-        // By symmetry one half; the standard deviation of a share is below one half.
-        assert!((mean - 0.5).abs() < 4.0 * 0.5 / 200.0f64.sqrt(), "{mean}");
-        assert_eq!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 3));
-        assert_ne!(moran.run(&game, &[50, 0], 1, 3), moran.run(&game, &[50, 0], 1, 4));
+        assert_eq!(moran.run(&game, &[25, 25], 1, 3), moran.run(&game, &[25, 25], 1, 3));
+        let different: std::collections::BTreeSet<Vec<u64>> =
+            (0..20).map(|run| moran.run(&game, &[25, 25], 1, run).unwrap().counts).collect();
+        assert!(different.len() > 3, "{different:?}");
         assert!(moran.run(&game, &[1, 0], 1, 0).unwrap_err().contains("at least 2"));
         let huge = [vec![1e300, 0.0], vec![0.0, 1e300]];
         assert!(Moran { selection: 1e300, ..moran }.run(&huge, &[5, 5], 1, 0).unwrap_err().contains("too large"));
-        assert!(Moran { mutation: 2.0, ..moran }.run(&game, &[5, 5], 1, 0).unwrap_err().contains("0 to 1"));
+        assert!(Moran { selection: -1.0, ..moran }.run(&game, &[5, 5], 1, 0).unwrap_err().contains("at least 0"));
     }
 }

@@ -1,6 +1,6 @@
 //! Round robins: every strategy plays every other one.
 
-use super::matches::{Conditions, Outcome, play};
+use super::matches::{Conditions, Length, Outcome, play};
 use super::strategy::{Move, Strategy};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -110,10 +110,19 @@ impl Tournament {
     fn pair(&self, players: [usize; 2], wanted: bool) -> Pair {
         let strategies = players.map(|player| &self.strategies[player]);
         let mut moves = [Vec::new(), Vec::new()];
-        let (mut outcome, mut wins) = (Outcome::default(), [0; 2]);
+        let (mut outcome, mut wins, mut last) = (Outcome::default(), [0; 2], None);
+        let Conditions { length, noise, .. } = self.conditions;
+        let by_chance = noise > 0.0
+            || !matches!(length, Length::Turns(_))
+            || strategies.iter().any(|strategy| strategy.is_random());
         for repetition in 0..self.repetitions {
             let wanted = (wanted && repetition == 0).then_some(&mut moves);
-            let played = play(strategies, &self.conditions, self.seed, repetition, wanted);
+            let played = match last {
+                // Without chance every repetition is the same.
+                Some(last) if !by_chance => last,
+                _ => play(strategies, &self.conditions, self.seed, repetition, wanted),
+            };
+            last = Some(played);
             let [first, second] = played.scores(&self.conditions.payoffs);
             wins[0] += u32::from(first > second);
             wins[1] += u32::from(second > first);

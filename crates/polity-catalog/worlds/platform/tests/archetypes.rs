@@ -2,30 +2,6 @@
 
 use super::*;
 
-/// A round of a society with scripted model answers: the questions, and the report.
-fn round(society: &mut Society, answer: &mut dyn FnMut(&Effect) -> Outcome) -> Option<(Vec<Effect>, Box<RoundReport>)> {
-    let (mut ready, mut asked) = (Vec::new(), Vec::new());
-    loop {
-        let step = society.poll(std::mem::take(&mut ready)).unwrap();
-        for effect in step.start {
-            let outcome = answer(&effect);
-            ready.push(Answer {
-                id: effect.id,
-                request: effect.request.clone(),
-                outcome,
-                usage: Usage::default(),
-                reasoning: None,
-            });
-            asked.push(effect);
-        }
-        match step.then {
-            Then::Wait | Then::More => {}
-            Then::Round(report) => return Some((asked, report)),
-            Then::Done(_) => return None,
-        }
-    }
-}
-
 fn says(value: Said) -> Outcome {
     Outcome::Reply { value, raw: String::new(), repaired: false }
 }
@@ -73,7 +49,7 @@ fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() 
         let mut plain = Plain::new(&society.shared_context().topology, 700);
         let mut done = [0; 6];
         for now in 0.. {
-            let Some((asked, _)) = round(&mut society, &mut shares) else { break };
+            let Ok((asked, _)) = testing::round(&mut society, &mut shares) else { break };
             let stances = society.column(0);
             let seed = plain.seed;
             let looks = |who: &u32| Draws::new(seed, Stream::World, now, *who).chance(0.3);
@@ -113,7 +89,7 @@ fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() 
                 let first = plain.feed(who, by).first().copied();
                 let value = match kind {
                     POST => Some(0.0),
-                    // By hot score nobody in the feed counts as followed, else everybody.
+                    // Ranked by hot score, the feed shows only users who are not followed; otherwise only followed ones.
                     FOLLOW => first.filter(|_| by_hot).map(|post| f64::from(plain.posts[post].author)),
                     UNFOLLOW => first.filter(|_| !by_hot).map(|post| f64::from(plain.posts[post].author)),
                     _ => first.map(|post| post as f64),
@@ -126,7 +102,7 @@ fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() 
             for (who, kind, value) in expected {
                 done[ACTS.iter().position(|act| *act == kind).unwrap()] += 1;
                 match kind {
-                    FOLLOW | UNFOLLOW => plain.follows[who as usize].retain(|whom| *whom != value as u32),
+                    FOLLOW | UNFOLLOW => plain.follows[who as usize].retain(|followed| *followed != value as u32),
                     _ => plain.apply(who, kind, value, now),
                 }
             }
@@ -144,7 +120,7 @@ fn archetypes_ask_for_groups_and_not_for_people() {
     let calls = |agents: u32| {
         let mut society = witnessed(&archetypes(agents, true, json!({})), 1);
         let mut asked = Vec::new();
-        while let Some((of_round, _)) = round(&mut society, &mut shares) {
+        while let Ok((of_round, _)) = testing::round(&mut society, &mut shares) {
             asked.push(of_round.len());
         }
         asked
@@ -154,7 +130,7 @@ fn archetypes_ask_for_groups_and_not_for_people() {
     let mut night = archetypes(400, true, json!({}));
     night["world"]["hours"] = json!(vec![0; 24]);
     let mut society = witnessed(&night, 1);
-    while let Some((asked, report)) = round(&mut society, &mut shares) {
+    while let Ok((asked, report)) = testing::round(&mut society, &mut shares) {
         assert_eq!((asked.len(), report.acts), (0, 0));
     }
 }
@@ -164,7 +140,8 @@ fn archetypes_that_are_stopped_go_on_as_they_were() {
     let scenario = archetypes(400, true, json!({"every": 2, "memory": 2}));
     let (mut whole, mut stopped) = (witnessed(&scenario, 1), witnessed(&scenario, 3));
     let mut acts = 0;
-    while let (Some((asked, a)), Some((other, b))) = (round(&mut whole, &mut shares), round(&mut stopped, &mut shares))
+    while let (Ok((asked, a)), Ok((other, b))) =
+        (testing::round(&mut whole, &mut shares), testing::round(&mut stopped, &mut shares))
     {
         assert_eq!((a.chain, asked.len()), (b.chain, other.len()), "round {}", a.round);
         assert_eq!(asked.len(), if a.round % 2 == 0 { 2 } else { 0 });
@@ -192,7 +169,7 @@ fn archetypes_may_be_asked_what_one_of_them_does() {
         says(Said::Record(vec![Said::Choice(act), words, choice(), choice(), choice(), Said::Number(0.25)]))
     };
     let (mut comments, mut thoughts) = (0, 0);
-    while let Some((asked, report)) = round(&mut society, &mut answer) {
+    while let Ok((asked, report)) = testing::round(&mut society, &mut answer) {
         assert_eq!(asked.len(), 3);
         for block in society.acts() {
             for (i, act) in block.rows.iter().enumerate() {
@@ -217,7 +194,7 @@ fn archetypes_without_an_answer_do_nothing() {
         says(Said::Record(vec![Said::Number(0.0); 7])),
     ] {
         let mut society = witnessed(&archetypes(200, true, json!({"max_retries": 1})), 1);
-        while let Some((asked, report)) = round(&mut society, &mut |_| outcome.clone()) {
+        while let Ok((asked, report)) = testing::round(&mut society, &mut |_| outcome.clone()) {
             assert!(asked.len() >= 2 && report.acts == 0);
         }
     }
