@@ -87,10 +87,10 @@ impl Wished<'_> {
 }
 
 /// Shows runs as they are made.
-struct Teller<'a> {
-    stop: Stop,
+pub struct Teller<'a> {
+    pub stop: Stop,
     /// Where each run gets its own report.
-    reports: Option<&'a Engine<'a>>,
+    pub reports: Option<&'a Engine<'a>>,
 }
 
 impl ArenaObserver for Teller<'_> {
@@ -114,8 +114,8 @@ impl ArenaObserver for Teller<'_> {
     }
 }
 
-fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
-    let how = format!("`polity resume {}` continues", out.display());
+/// Tells why there are no results, and how to go on: `how`.
+pub fn halted(halt: Halt, how: &str, out: &Path, common: &Common) -> Result<Exit, Failure> {
     let summary = match halt {
         Halt::Stopped(summary) => summary,
         Halt::Failed(error) => {
@@ -134,6 +134,10 @@ fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
         print_line(&output::json(&object));
     }
     Ok(if summary.status == RunStatus::Budget { Exit::Budget } else { Exit::Stopped })
+}
+
+fn resumes(out: &Path) -> String {
+    format!("`polity resume {}` continues", out.display())
 }
 
 /// Whether a folder holds something that can go on.
@@ -209,7 +213,7 @@ fn eval_once(
     let (arena, mut teller) = opened(engine, request, ("run", out), common, stop)?;
     let (score, unsolved) = match arena.eval(&mut teller) {
         Ok(found) => found,
-        Err(halt) => return halted(halt, out, common),
+        Err(halt) => return halted(halt, &resumes(out), out, common),
     };
     let scores = std::slice::from_ref(&score);
     show(&tables::methods(scores));
@@ -290,7 +294,7 @@ fn compared(
     let (arena, mut teller) = opened(engine, request, ("comparison", out), common, stop)?;
     let comparison = match arena.compare(&mut teller) {
         Ok(found) => found,
-        Err(halt) => return halted(halt, out, common),
+        Err(halt) => return halted(halt, &resumes(out), out, common),
     };
     arena::write(&engine.disk, out, &comparison, engine.registry, !common.no_report)?;
     show_comparison(&comparison);

@@ -263,15 +263,26 @@ pub enum Verb {
         work: Work,
     },
     /// Run a method on the items of a file, and report how many it solves and at what cost. `polity resume`, or the same command with the
-    /// same --out, continues an interrupted run.
+    /// same --out, continues an interrupted run. Or let a model play the games of a suite, and report its scores; the same command with
+    /// the same --out continues.
     Eval {
         /// Name of the method (polity list methods), optionally with the size of its team and parameters of the method: debate, sc@8,
         /// debate:show_reasons=false
-        #[arg(long, value_name = "NAME[@MEMBERS][:KEY=VALUE,...]")]
-        method: String,
+        #[arg(
+            long,
+            value_name = "NAME[@MEMBERS][:KEY=VALUE,...]",
+            required_unless_present = "suite",
+            conflicts_with = "suite"
+        )]
+        method: Option<String>,
         /// File with the items.
-        #[arg(long, value_name = "FILE")]
-        task: PathBuf,
+        #[arg(long, value_name = "FILE", required_unless_present = "suite", conflicts_with = "suite")]
+        task: Option<PathBuf>,
+        /// Name of a published system with games that score a model, in place of a method and a task: gama-bench
+        #[arg(long, value_name = "SYSTEM", conflicts_with = "limit")]
+        suite: Option<String>,
+        #[command(flatten)]
+        systems: SystemsFolder,
         #[command(flatten)]
         trying: Trying,
         /// Run folder; with --repeats, a folder of runs (default: runs/eval-METHOD-SEED).

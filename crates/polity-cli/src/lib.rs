@@ -40,6 +40,7 @@ mod solve;
 mod sources;
 mod status;
 mod story;
+mod suite;
 mod sweep;
 mod systems;
 mod templates;
@@ -255,7 +256,11 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Ask { asked, work: Work { edits, spending, answering, common } } => {
             ask::ask(&asked, &edits, spending.budget(), &answering, &common, registry)
         }
-        Verb::Eval { method, task, trying, out, work: Work { edits, spending, answering, common } } => {
+        Verb::Eval { suite: Some(name), systems, trying, out, work, .. } => {
+            suite::eval(&name, systems.systems, trying.repeats, out, &work, registry)
+        }
+        Verb::Eval { method, task, trying, out, work: Work { edits, spending, answering, common }, .. } => {
+            let (method, task) = (method.unwrap_or_default(), task.unwrap_or_default());
             let wished = arena::Wished { keys: &edits.keys, trying, spending, answering: &answering, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::eval(engine, &method, &task, &edits, &wished, &common, stop)

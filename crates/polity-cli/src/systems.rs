@@ -63,7 +63,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
 }
 
 /// Opens the named folder, else the nearest one in the parents.
-fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, Failure> {
+pub(super) fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let above = || here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.join("index.tsv").is_file());
     let folder = named.or_else(above).ok_or_else(|| {

@@ -132,6 +132,80 @@ fn own(name: &str, change: impl Fn(String) -> String) -> PathBuf {
     folder
 }
 
+/// A system of two games that score a model.
+const SUITE: &str = "\
+name: Guess
+title: Guess
+paper: none
+authors: nobody
+year: 2026
+ids: [7]
+leaves: [worlds/guess-average, policies/mind]
+simulated: true
+suite:
+  - {name: two-thirds, scenario: game.yaml, score: guess.mean}
+  - {name: half, scenario: game.yaml, set: {world.fraction: 0.5}, score: guess.mean}
+clauses:
+  - {text: It is played., from: works-when, missing: Nothing is claimed.}
+";
+
+const GAME: &str = "\
+polity: 2
+seed: 3
+rounds: 2
+agents: 4
+world: {kind: guess-average}
+cohorts:
+  - {name: people, policy: {kind: mind, model: sim/medium}}
+metrics:
+  - {kind: mean, of: guess}
+";
+
+#[test]
+fn a_suite_is_played_under_one_budget_and_goes_on() {
+    let folder = own("suite", |_| SUITE.into());
+    fs::write(folder.join("systems/voting/game.yaml"), GAME).unwrap();
+    let eval = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+        command.args(["eval", "--suite", "voting", "--json"]).args(more).current_dir(&folder);
+        let output = command.env_remove("POLITY_OUT").env_remove("POLITY_SYSTEMS").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let json: Value = serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_default();
+        (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (model, twice) = (["--model", "sim/large"], ["--repeats", "2"]);
+    let whole = eval(&[&model[..], &twice, &["--out", "whole"]].concat());
+    assert_eq!(whole.0, Some(0), "{}", whole.2);
+    // Four players, two rounds, two games, two seeds.
+    let calls =
+        |json: &Value| json["games"].as_array().unwrap().iter().map(|g| g["calls"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(calls(&whole.1), 32);
+    // 20 calls are enough for two runs and a part of the third. It goes on with 60, of which the part is lost.
+    let part = eval(&[&model[..], &twice, &["--out", "part", "--max-calls", "20"]].concat());
+    assert_eq!(part.0, Some(7), "{}", part.2);
+    let rest = eval(&[&model[..], &twice, &["--out", "part", "--max-calls", "60"]].concat());
+    assert_eq!(rest.0, Some(0), "{}", rest.2);
+    for at in 0..2 {
+        assert_eq!(rest.1["games"][at]["scores"], whole.1["games"][at]["scores"]);
+    }
+    assert!(folder.join("part/half-3-denied-1").is_dir());
+    let denied = eval(&[&model[..], &twice, &["--out", "part", "--max-calls", "35"]].concat());
+    assert_eq!(denied.0, Some(0), "what has been played is only read: {}", denied.2);
+    for (args, word) in [
+        (vec!["--out", "none"], "no model is given"),
+        (vec!["--model", "large"], "provider/model"),
+        (vec!["--model", "sim/medium", "--method", "sc"], "cannot be used with"),
+        (vec!["--model", "sim/medium", "--out", "whole", "--repeats", "2"], "holds another game"),
+    ] {
+        let refused = eval(&args);
+        assert!(refused.0 != Some(0) && refused.2.contains(word), "{args:?}: {}", refused.2);
+    }
+    fs::write(folder.join("systems/voting/system.yaml"), SUITE.replacen("score: guess.mean", "score: guess.men", 1))
+        .unwrap();
+    let wrong = eval(&["--model", "sim/large", "--out", "wrong"]);
+    assert!(wrong.2.contains("did you mean `guess.mean`"), "{}", wrong.2);
+}
+
 // ------------------------------------------------------------------ what there is
 
 #[test]

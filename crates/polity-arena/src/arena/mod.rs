@@ -568,20 +568,25 @@ impl<'a> Arena<'a> {
         Ok((Sheet::read(&tables, &summary.digest, &manifest, quantities, &priced)?, summary))
     }
 
-    /// Returns the remaining budget of the next run: the requested one, less the use of all earlier runs in this folder.
     fn left(&self) -> Budget {
-        let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds, .. } = self.wish.budget;
-        let rest = |limit: Option<u64>, used: u64| limit.map(|most| most.saturating_sub(used));
-        Budget {
-            cost_usd: cost_usd.map(|most| (most - self.paid.cost_usd).max(0.0)),
-            tokens: rest(tokens, self.paid.tokens_in + self.paid.tokens_out),
-            // A run that reached its hard limit continues only with another one. If none is requested any more, set it out of reach.
-            calls: Some(calls.map_or(u64::MAX, |most| most.saturating_sub(self.paid.calls))),
-            requests: rest(requests, self.paid.requests),
-            tool_calls: rest(tool_calls, self.paid.tools),
-            seconds: seconds.map(|most| (most - self.began.elapsed().as_secs_f64()).max(0.0)),
-            ..Budget::default()
-        }
+        remaining(&self.wish.budget, &self.paid, self.began)
+    }
+}
+
+/// Returns the remaining budget of the next of several runs: that of all, less what earlier ones have used. `began`: when the first one
+/// began.
+pub(crate) fn remaining(all: &Budget, paid: &Totals, began: Instant) -> Budget {
+    let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds, .. } = *all;
+    let rest = |limit: Option<u64>, used: u64| limit.map(|most| most.saturating_sub(used));
+    Budget {
+        cost_usd: cost_usd.map(|most| (most - paid.cost_usd).max(0.0)),
+        tokens: rest(tokens, paid.tokens_in + paid.tokens_out),
+        // A run that reached its hard limit continues only with another one. If none is requested any more, set it out of reach.
+        calls: Some(calls.map_or(u64::MAX, |most| most.saturating_sub(paid.calls))),
+        requests: rest(requests, paid.requests),
+        tool_calls: rest(tool_calls, paid.tools),
+        seconds: seconds.map(|most| (most - began.elapsed().as_secs_f64()).max(0.0)),
+        ..Budget::default()
     }
 }
 
@@ -622,7 +627,7 @@ fn named(entrant: &Entrant, error: DriveError) -> DriveError {
 }
 
 /// Returns the first difference between an existing run and the requested one.
-fn differs(manifest: &Manifest, prepared: &Prepared) -> Option<String> {
+pub(crate) fn differs(manifest: &Manifest, prepared: &Prepared) -> Option<String> {
     // As it reads back from a file.
     let wanted = serde_json::from_str::<serde_json::Value>(&prepared.tree.to_json().to_string()).unwrap_or_default();
     // The name is derived from the others.

@@ -49,12 +49,30 @@ pub struct System {
     /// The paper's claims that are measured elsewhere, since no run of a scenario shows them.
     #[serde(default)]
     pub elsewhere: Vec<Elsewhere>,
+    /// Games that together score a model: `polity eval --suite NAME --model MODEL`.
+    #[serde(default)]
+    pub suite: Vec<Game>,
     /// What its rows in the index and its abstract promise, piece by piece. Its status follows from them.
     #[serde(default)]
     pub clauses: Vec<Clause>,
     /// The map of a survey: the features that it names, each with examples or as a gap.
     #[serde(default)]
     pub map: Vec<Feature>,
+}
+
+/// A game of a suite.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Game {
+    /// Its name in the suite.
+    pub name: String,
+    /// Its scenario, a file relative to the system's folder, in which minds play.
+    pub scenario: String,
+    /// Changes to it: paths and values, as with `-P`.
+    #[serde(default)]
+    pub set: BTreeMap<String, Node>,
+    /// The metric whose last value is the score.
+    pub score: String,
 }
 
 /// A feature on the map of a survey.
@@ -380,6 +398,10 @@ impl System {
         for (i, clause) in self.clauses.iter().enumerate() {
             let at = |invalid: Invalid| Invalid { key: format!("clauses[{i}].{}", invalid.key), ..invalid };
             clause.check(&self.ids, &names).map_err(at)?;
+        }
+        for (i, game) in self.suite.iter().enumerate() {
+            let same = self.suite[..i].iter().any(|other| other.name == game.name);
+            Invalid::unless(!same, &format!("suite[{i}].name"), "two games have this name")?;
         }
         for (i, feature) in self.map.iter().enumerate() {
             let at = |invalid: Invalid| Invalid { key: format!("map[{i}].{}", invalid.key), ..invalid };
