@@ -12,6 +12,7 @@ pub use servers::*;
 use super::numbers::{decimal, few, whole};
 use super::output::LogFormat;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use polity_driver::sweep::Part;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -201,6 +202,9 @@ pub enum Verb {
         /// Run folder (default: runs/NAME-SEED).
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
+        /// Continue the run if the folder of --out holds one of this very scenario, so that a scheduler can repeat the command.
+        #[arg(long, requires = "out")]
+        go_on: bool,
         #[command(flatten)]
         access: FileAccess,
         #[command(flatten)]
@@ -252,6 +256,24 @@ pub enum Verb {
         /// Number of seeds per arm.
         #[arg(long, env = "POLITY_SEEDS", value_parser = whole::<u32>, allow_negative_numbers = true)]
         seeds: Option<u32>,
+        /// Write the sweep folder and make no run: `polity work` makes them, in any number of processes on machines that see the folder.
+        #[arg(long)]
+        plan: bool,
+        #[command(flatten)]
+        answering: Answering,
+    },
+    /// Make runs of a sweep beside other processes, on this or on other machines that see its folder. Runs that others are working on are
+    /// left to them. Repeat the command to make what a lost process left; then `polity resume` writes the tables and the report.
+    Work {
+        /// Folder of the sweep.
+        sweep: PathBuf,
+        /// Make only part I of N, from 0/N to (N-1)/N (default: whatever nobody has made).
+        #[arg(long, value_name = "I/N", value_parser = clap::value_parser!(Part))]
+        part: Option<Part>,
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        limits: SweepLimits,
         #[command(flatten)]
         answering: Answering,
     },
@@ -672,6 +694,7 @@ impl Verb {
             | Verb::Compare { common, .. }
             | Verb::Estimate { common, .. }
             | Verb::Sweep { common, .. }
+            | Verb::Work { common, .. }
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. }

@@ -233,10 +233,10 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
 fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, access, full, json } => validate::validate(&files, &access, full, json, registry),
-        Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
+        Verb::Run { file, common, out, go_on, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
             let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
-            run(prepared, &source, &common, &answering, listening, out, registry)
+            run(prepared, &source, &common, &answering, listening, (out, go_on), registry)
         }
         Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
@@ -247,11 +247,17 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
                 estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
             })
         }
-        Verb::Sweep { file, common, limits, out, access, edits, seeds, answering } => {
+        Verb::Sweep { file, common, limits, out, access, edits, seeds, plan, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
             let scenario = load(&file, &access, &edits.keys.set, flags, registry)?;
-            sweep::sweep(&scenario, &common, &answering, limits, out, registry)
+            match plan {
+                true => sweep::plan(&scenario, &common, &answering, out, registry),
+                false => sweep::sweep(&scenario, &common, &answering, limits, out, registry),
+            }
+        }
+        Verb::Work { sweep, part, common, limits, answering } => {
+            sweep::work(&sweep, part, &common, &answering, limits, registry)
         }
         Verb::Ask { asked, work: Work { edits, spending, answering, common } } => {
             ask::ask(&asked, &edits, spending.budget(), &answering, &common, registry)
@@ -544,7 +550,7 @@ fn run(
     common: &Common,
     answering: &Answering,
     listening: Listening,
-    out: Option<PathBuf>,
+    (out, go_on): (Option<PathBuf>, bool),
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, stop| {
@@ -555,7 +561,11 @@ fn run(
         let mut watch = progress::Bar::new(stop);
         continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
-        let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
+        let ran = match go_on {
+            true => engine.run_or_resume(&prepared, &out, &mut watch),
+            false => engine.run(&prepared, &out, &mut watch),
+        };
+        let summary = ran.map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);
             if is_full(&e) {
                 // Before the manifest exists nothing has begun, and the same command takes the folder again.

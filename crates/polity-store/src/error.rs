@@ -42,6 +42,12 @@ pub enum DriveError {
     /// A run folder is not what it should be.
     #[error("{0}")]
     Folder(String),
+    /// Another process is working on a run or a sweep.
+    #[error("another process is working on {0}; wait until it has ended, or stop it")]
+    Held(String),
+    /// A folder that should have become a run's holds a run already.
+    #[error("{0} already holds a run; resume it (polity resume {0}), or choose another --out")]
+    Begun(String),
     /// A model cannot be called.
     #[error("{0}")]
     Model(String),

@@ -412,6 +412,11 @@ fn commands_of_sweeps() {
 }
 
 #[test]
+fn the_page_on_many_runs_is_true() {
+    check_page("many-runs.md");
+}
+
+#[test]
 fn commands_of_budgets() {
     check_page("budgets.md");
 }

@@ -411,6 +411,86 @@ fn ctrl_c_stops_a_sweep_that_goes_on() {
     assert!(outcome(&out) == outcome(&whole));
 }
 
+// ------------------------------------------------------------------ many workers
+
+/// Workers without a coordinator, two at a time, one of every pair killed: the tables are those of a sweep in one process.
+#[test]
+fn workers_share_a_sweep_and_heal_it() {
+    let folder = scratch("sweep-workers");
+    let scenario = design(1500, 4);
+    let (whole, like) = done(&folder, &scenario, "whole", &[]);
+    let out = folder.join("shared");
+    let planned = sweep_of(&folder, &scenario, "shared", &["--plan"]).1;
+    assert_eq!((planned.code, planned.text("status"), &planned.json["runs"]), (Some(0), "not run", &json!(24)));
+    assert!(!out.join("runs").exists());
+    let again = sweep_of(&folder, &scenario, "shared", &["--plan"]).1;
+    assert!(again.code == Some(3) && again.notes.contains("already holds a sweep"), "{again:?}");
+    let work = |part: &'static str| {
+        let mut args = vec!["work", arg(&out), "--jobs", "1"];
+        if !part.is_empty() {
+            args.extend(["--part", part]);
+        }
+        command(&args)
+    };
+    for round in 0..3 {
+        let (mut killed, other) = (work("").spawn().unwrap(), work("").spawn().unwrap());
+        sleep(Duration::from_millis(40 * (round + 1)));
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        if round < 2 {
+            let mut other = other;
+            other.kill().unwrap();
+            other.wait().unwrap();
+        } else {
+            let ended = said(&other.wait_with_output().unwrap());
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+        }
+    }
+    // Parts are disjoint, and a part that is done is only read.
+    let parts: Vec<Said> = ["0/3", "1/3", "2/3"].map(|part| said(&work(part).output().unwrap())).into();
+    for part in &parts {
+        assert_eq!((part.code, part.text("status"), &part.json["done"]), (Some(0), "done", &json!(8)), "{part:?}");
+    }
+    let resumed = polity(&["resume", arg(&out)]);
+    assert_eq!(steady(&resumed), steady(&like));
+    assert!(outcome(&out) == outcome(&whole));
+    for (args, word) in [
+        (vec!["work", arg(&out), "--part", "3/3"], "from 0/N to (N-1)/N"),
+        (vec!["work", arg(&folder)], "holds no sweep"),
+    ] {
+        let refused = polity(&args);
+        assert!(refused.code != Some(0) && refused.notes.contains(word), "{refused:?}");
+    }
+    let mut grows = design(20, 4);
+    grows["design"]["seeds"] = json!({"until": {"metric": "guess.mean", "halfwidth": 0.1}});
+    let refused = sweep_of(&folder, &grows, "grows", &["--plan"]).1;
+    assert!(refused.notes.contains("workers cannot share this sweep"), "{refused:?}");
+}
+
+#[test]
+fn a_run_that_another_process_makes_is_left_to_it() {
+    let folder = scratch("sweep-held");
+    let scenario = design(200, 1);
+    let (whole, like) = done(&folder, &scenario, "whole", &[]);
+    let out = folder.join("shared");
+    sweep_of(&folder, &scenario, "shared", &["--plan"]);
+    // Made by hand: a run that another process holds.
+    let held = out.join("runs/world.fraction=0.5,depth=1.5/1");
+    fs::create_dir_all(&held).unwrap();
+    fs::write(held.join("lock"), "polity\n").unwrap();
+    let lock = fs::File::open(held.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let worked = polity(&["work", arg(&out)]);
+    assert_eq!(worked.code, Some(0), "{worked:?}");
+    assert_eq!((&worked.json["done"], &worked.json["held"]), (&json!(5), &json!(1)), "{worked:?}");
+    let early = polity(&["resume", arg(&out)]);
+    assert_eq!((early.text("status"), &early.json["held"]), ("stopped", &json!(1)), "{early:?}");
+    drop(lock);
+    let resumed = polity(&["resume", arg(&out)]);
+    assert_eq!(steady(&resumed), steady(&like));
+    assert!(outcome(&out) == outcome(&whole));
+}
+
 // ------------------------------------------------------------------ leave one out
 
 /// In a vote an expert is worth something, and a layman less than nothing: ties go to the first member, the expert.

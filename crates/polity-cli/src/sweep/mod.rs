@@ -21,7 +21,9 @@ use polity_driver::health::meaning;
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
-use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
+use polity_driver::sweep::{
+    self, ContrastRow, Limits, Part, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep,
+};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Design;
 use polity_stats::{FEW, Verdict};
@@ -95,19 +97,81 @@ pub fn sweep(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
-        let disk = engine.disk.as_ref();
-        let out = match out {
-            Some(out) => out,
-            None => {
-                let name = format!("{}-sweep", prepared.name);
-                new_folder(disk, &name, seed_of(&prepared.tree))?
-            }
-        };
+        let out = folder_of(engine, prepared, out)?;
         let mut bar = RunsBar::new();
         continues_with("sweep", &out);
         let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, engine, Some(source))
+    })
+}
+
+/// The folder of a sweep: that of --out, or a new one.
+fn folder_of(engine: &Engine<'_>, prepared: &Prepared, out: Option<PathBuf>) -> Result<PathBuf, DriveError> {
+    match out {
+        Some(out) => Ok(out),
+        None => new_folder(engine.disk.as_ref(), &format!("{}-sweep", prepared.name), seed_of(&prepared.tree)),
+    }
+}
+
+/// `polity sweep FILE --plan`.
+pub fn plan(
+    (prepared, source): &(Prepared, Source),
+    common: &Common,
+    answering: &Answering,
+    out: Option<PathBuf>,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    with_engine(common, answering, registry, |engine, _| {
+        let out = folder_of(engine, prepared, out)?;
+        let runs = sweep::plan(engine, prepared, &out).map_err(|error| failure(&error, Some(source)))?;
+        let shown = out.display();
+        note(&format!("planned {} in {shown}, none is made yet", counted(runs, "run")));
+        note(&format!("make them, in any number of processes: polity work {shown}"));
+        note(&format!("then write the tables and the report: polity resume {shown}"));
+        if common.json {
+            let planned = serde_json::json!({ "status": RunStatus::NotRun, "sweep": shown.to_string(), "runs": runs });
+            print_line(&output::json(&planned));
+        }
+        Ok(Exit::Done)
+    })
+}
+
+/// `polity work`.
+pub fn work(
+    dir: &Path,
+    part: Option<Part>,
+    common: &Common,
+    answering: &Answering,
+    limits: SweepLimits,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    with_engine(common, answering, registry, |engine, _| {
+        if !is_sweep(engine.disk.as_ref(), dir) {
+            let what = format!(
+                "{} holds no sweep; `polity sweep FILE --plan --out FOLDER` writes the folder that workers share",
+                dir.display()
+            );
+            return Err(Failure::new(Exit::Folder, what));
+        }
+        let mut bar = RunsBar::new();
+        let part = part.unwrap_or(Part { index: 0, of: 1 });
+        let worked = sweep::work(engine, dir, part, limits.limits(common), &mut bar);
+        bar.clear();
+        let worked = worked?;
+        note(&format!("{} of {} have ended", worked.done, counted(worked.runs, "run")));
+        if worked.held > 0 {
+            note(&format!("{} are being made by other processes", worked.held));
+        }
+        let by_others = worked.done + worked.held == worked.runs;
+        note(&match by_others {
+            true => format!("when all workers have ended: polity resume {}", dir.display()),
+            false => format!("stopped; the same command continues: polity work {}", dir.display()),
+        });
+        if common.json {
+            print_line(&output::json(&worked));
+        }
+        Ok(if by_others { Exit::Done } else { Exit::Stopped })
     })
 }
 
@@ -163,6 +227,9 @@ fn finish(
         note(&format!("digest {}", summary.digest));
     }
     note(&format!("sweep folder {}", summary.sweep));
+    if summary.held > 0 {
+        note(&format!("{} were being made by other processes", counted(summary.held, "run")));
+    }
     if stopped {
         note(&format!("continue with: polity resume {}", summary.sweep));
     } else if !common.no_report {

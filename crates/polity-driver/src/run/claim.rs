@@ -215,10 +215,7 @@ pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveE
         held = disk.lock(&path.join(LOCK));
     }
     held.map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => DriveError::Folder(format!(
-            "another process is working on {}; wait until it has ended, or stop it",
-            path.display()
-        )),
+        io::ErrorKind::WouldBlock => DriveError::Held(path.display().to_string()),
         _ => DriveError::Disk { path: path.join(LOCK), source: error },
     })
 }

@@ -129,11 +129,7 @@ impl Folder {
     fn refuse_a_run(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
         let manifest = path.join("manifest.json");
         match disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
-            true => Err(DriveError::Folder(format!(
-                "{} already holds a run; resume it (polity resume {}), or choose another --out",
-                path.display(),
-                path.display()
-            ))),
+            true => Err(DriveError::Begun(path.display().to_string())),
             false => Ok(()),
         }
     }

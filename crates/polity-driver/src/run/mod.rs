@@ -37,4 +37,4 @@ pub(crate) use prepare::within;
 pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare, prepare_with_file, quoted};
 pub use start::{fork_folder, other_models, seed_of};
 pub use summary::{RunStatus, Summary};
-pub(crate) use whole::Whole;
+pub(crate) use whole::{Made, Whole};

@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::folder::Folder;
 use super::prepare::{InputEntry, Prepared};
 use super::summary::{RunStatus, Summary};
-use crate::drive::{Totals, Unwatched};
+use crate::drive::{Totals, Unwatched, Watch};
 use crate::results;
 use polity_store::DriveError;
 use polity_store::tables::Reader;
@@ -15,8 +15,30 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How one of several tasks is done; `None` if a person stopped it.
-pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync + 'a;
+/// How one of several tasks is done.
+pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Made<D>, DriveError> + Sync + 'a;
+
+/// How far one of several tasks came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Made<D> {
+    /// It has ended.
+    Done(D),
+    /// A person or a budget stopped it.
+    Stopped,
+    /// Another process is working on it.
+    Held,
+}
+
+impl<D> Made<D> {
+    /// Converts what has ended.
+    pub(crate) fn and_then<E>(self, read: impl FnOnce(D) -> Result<E, DriveError>) -> Result<Made<E>, DriveError> {
+        Ok(match self {
+            Made::Done(done) => Made::Done(read(done)?),
+            Made::Stopped => Made::Stopped,
+            Made::Held => Made::Held,
+        })
+    }
+}
 
 /// The results of a finished run.
 pub(crate) struct Whole<'a> {
@@ -38,19 +60,21 @@ impl Engine<'_> {
         Engine { connections: (self.connections / jobs.max(1)).max(1), ..self.clone() }
     }
 
-    /// Does several tasks on `jobs` threads, each with an engine of its share, and passes on results as tasks end. Stops at the first
-    /// error, or on a stop request; of several errors, reports that of the first task in order.
+    /// Does several tasks on `jobs` threads, each with an engine of its share, and passes on results as tasks end. Returns how many tasks
+    /// another process is working on. Stops at the first error, or on a stop request; of several errors, reports that of the first task in
+    /// order.
     pub(crate) fn at_once<T: Copy + Ord + Send + Sync, D: Send>(
         &self,
         tasks: &[T],
         jobs: usize,
         make: &Making<'_, T, D>,
         hear: &mut dyn FnMut(T, D) -> Result<(), DriveError>,
-    ) -> Result<(), DriveError> {
+    ) -> Result<usize, DriveError> {
+        let mut held = 0;
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (send, receive) = mpsc::channel();
         let engine = self.one_of(jobs);
-        let work = |send: mpsc::Sender<(T, Result<Option<D>, DriveError>)>| {
+        let work = |send: mpsc::Sender<(T, Result<Made<D>, DriveError>)>| {
             while !halt.load(Ordering::SeqCst) && !engine.stop.asked() {
                 let Some(task) = tasks.get(next.fetch_add(1, Ordering::SeqCst)) else { break };
                 if send.send((*task, make(&engine, *task))).is_err() {
@@ -68,8 +92,12 @@ impl Engine<'_> {
             let mut failed: Option<(T, DriveError)> = None;
             for (task, result) in receive {
                 let result = match result {
-                    Ok(Some(done)) => hear(task, done),
-                    Ok(None) => Ok(()),
+                    Ok(Made::Done(done)) => hear(task, done),
+                    Ok(Made::Stopped) => Ok(()),
+                    Ok(Made::Held) => {
+                        held += 1;
+                        Ok(())
+                    }
                     Err(error) => Err(error),
                 };
                 if let Err(error) = result {
@@ -79,39 +107,64 @@ impl Engine<'_> {
                     }
                 }
             }
-            failed.map_or(Ok(()), |(_, error)| Err(error))
+            failed.map_or(Ok(held), |(_, error)| Err(error))
         })
     }
 
-    /// Starts a run in a folder, resumes it, or reads its results; `None` if a person stopped it. `says`: why this run belongs there, for
-    /// errors.
-    pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole<'_>>, DriveError> {
-        let in_run = |error| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error) };
-        self.make(prepared, dir, says).map_err(in_run)
+    /// Starts a run in a folder, resumes it, or reads its results. `says`: why this run belongs there, for errors.
+    pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Made<Whole<'_>>, DriveError> {
+        match self.make(prepared, dir, says) {
+            Err(DriveError::Held(_)) => Ok(Made::Held),
+            Err(error) => Err(DriveError::InRun { run: dir.display().to_string(), error: Box::new(error) }),
+            made => made,
+        }
     }
 
-    fn make(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole<'_>>, DriveError> {
+    /// Starts a run in a folder that has none, else resumes it; a finished run is only summarised.
+    ///
+    /// # Errors
+    /// Those of [`Engine::run`] and [`Engine::resume`]; [`DriveError::Folder`] for a run of another scenario.
+    pub fn run_or_resume(&self, prepared: &Prepared, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        let manifest = dir.join("manifest.json");
+        if !self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            match self.run(prepared, dir, watch) {
+                // Another process was faster.
+                Err(DriveError::Begun(_)) => {}
+                ran => return ran,
+            }
+        }
+        self.check_own(prepared, dir, "the command")?;
+        self.resume(dir, watch)
+    }
+
+    fn make(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Made<Whole<'_>>, DriveError> {
         let manifest = dir.join("manifest.json");
         let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
-        let (digest, rounds, totals) = match self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
-            false => match self.run(prepared, dir, &mut Unwatched)? {
-                summary if summary.status == RunStatus::Done => of(summary),
-                _ => return Ok(None),
-            },
-            true => {
-                self.check_own(prepared, dir, says)?;
-                match self.ended(dir)? {
-                    Some((outcome, totals)) => (outcome.digest.to_string(), outcome.rounds, totals),
-                    None => match self.resume(dir, &mut Unwatched)? {
-                        summary if summary.status == RunStatus::Done => of(summary),
-                        _ => return Ok(None),
-                    },
+        let mut ran = None;
+        if !self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            match self.run(prepared, dir, &mut Unwatched) {
+                // Another process was faster.
+                Err(DriveError::Begun(_)) => {}
+                summary => ran = Some(summary?),
+            }
+        }
+        if ran.is_none() {
+            self.check_own(prepared, dir, says)?;
+        }
+        let ended = if ran.is_none() { self.ended(dir)? } else { None };
+        let (digest, rounds, totals) = match (ran, ended) {
+            (None, Some((outcome, totals))) => (outcome.digest.to_string(), outcome.rounds, totals),
+            (ran, _) => {
+                let summary = ran.map_or_else(|| self.resume(dir, &mut Unwatched), Ok)?;
+                if summary.status != RunStatus::Done {
+                    return Ok(Made::Stopped);
                 }
+                of(summary)
             }
         };
         let tables = results::open(self.disk.as_ref(), dir)?;
         let metrics = tables.metrics()?;
-        Ok(Some(Whole { digest, rounds, totals, metrics, tables }))
+        Ok(Made::Done(Whole { digest, rounds, totals, metrics, tables }))
     }
 
     /// Refuses a run of another scenario.

@@ -8,7 +8,7 @@ use super::pool::{HealthRow, Outcomes, Runs};
 use super::results::{ArmRow, Results};
 use super::search::{self, Found, Place};
 use super::sensitivity::SensitivityRow;
-use super::{limits, pool};
+use super::{limits, pool, work};
 use crate::run::{Engine, Extent, Prepared, RunStatus};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
@@ -37,6 +37,8 @@ pub struct SweepSummary {
     pub runs: usize,
     /// Runs that have ended.
     pub done: usize,
+    /// Runs that other processes were working on.
+    pub held: usize,
     /// Means with intervals by arm and metric; empty unless all runs have ended.
     pub arms: Vec<ArmRow>,
     /// Differences between arms, main effects of factors, and their interactions.
@@ -92,6 +94,18 @@ pub fn check(engine: &Engine<'_>, scenario: &Prepared, extent: Extent) -> Result
     }
 }
 
+/// Writes the folder of a sweep and makes no run: workers make them. Returns the number of runs.
+///
+/// # Errors
+/// Those of [`begin`] before the first run; [`DriveError::Input`] for a design whose runs decide which others follow.
+pub fn plan(engine: &Engine<'_>, scenario: &Prepared, out: &Path) -> Result<usize, DriveError> {
+    let arms = Arms::read(engine, scenario, Extent::Whole)?;
+    let manifest = SweepManifest::new(&arms)?;
+    work::refuse_decisions(&manifest)?;
+    SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
+    Ok(manifest.design.runs())
+}
+
 /// Runs the design of a scenario in a new folder.
 pub fn begin(
     engine: &Engine<'_>,
@@ -135,8 +149,7 @@ pub fn resume(
     let began = Instant::now();
     let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
-    let largest = manifest.arms.iter().zip(&prepared).max_by_key(|(arm, _)| arm.agents);
-    let memory = largest.map_or(Ok(0), |(_, prepared)| engine.memory_of(prepared))?;
+    let memory = memory_of(engine, &manifest, &prepared)?;
     let summary = match manifest.design.search {
         Some(_) => search::go(&Place { engine, folder: &sweep, limits, memory }, manifest, None, watch),
         None => {
@@ -145,6 +158,16 @@ pub fn resume(
         }
     };
     Ok(timed(summary?, began))
+}
+
+/// Bytes of memory of the largest run.
+pub(super) fn memory_of(
+    engine: &Engine<'_>,
+    manifest: &SweepManifest,
+    prepared: &[Prepared],
+) -> Result<u64, DriveError> {
+    let largest = manifest.arms.iter().zip(prepared).max_by_key(|(arm, _)| arm.agents);
+    Ok(largest.map_or(Ok(0), |(_, prepared)| engine.memory_of(prepared))?)
 }
 
 /// The summary with what this process took.
@@ -170,7 +193,7 @@ fn go(
     let mut space = limits::Space::new(runs);
     let order = runs.order();
     let (first, others) = order.split_at(order.len().min(1));
-    let held = entry_mb("/proc/self/status", "VmRSS:");
+    let before = entry_mb("/proc/self/status", "VmRSS:");
     let design = &manifest.design;
     // Runs up to the end of the batch. Each arm's first seed comes first, so a batch of seeds is a part of the order.
     let batch = design.until.as_ref().map_or(order.len(), |until| until.batch as usize * design.arms.len());
@@ -185,9 +208,9 @@ fn go(
         watch.progress(outcomes.count(), planned.get());
         space.learn(run, outcomes)
     };
-    runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let mut held = runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
     let peak = entry_mb("/proc/self/status", "VmHWM:");
-    let measured = held.zip(peak).map(|(held, peak)| (peak - held).max(0.0));
+    let measured = before.zip(peak).map(|(before, peak)| (peak - before).max(0.0));
     let mut jobs = limits.jobs(memory, measured, runs.engine.memory).min(others.len().max(1));
     if !manifest.models.is_empty() {
         // A run with calls needs at least one connection.
@@ -196,7 +219,7 @@ fn go(
     let mut from = first.len();
     loop {
         let to = planned.get();
-        runs.drive(&order[from..to], jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+        held += runs.drive(&order[from..to], jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
         let enough = || {
             let seeds = to / design.arms.len().max(1);
             design.until.as_ref().is_none_or(|until| is_narrow(design, until, &outcomes.values(&until.metric, seeds)))
@@ -213,7 +236,7 @@ fn go(
         outcomes.keep(seeds);
         ran.design.arms.iter_mut().for_each(|arm| arm.seeds.truncate(seeds));
     }
-    summed(runs, &ran, outcomes, jobs)
+    Ok(SweepSummary { held, ..summed(runs, &ran, outcomes, jobs)? })
 }
 
 /// Summarises the runs so far; if all of `ran` have ended, their tables are written.
@@ -229,6 +252,7 @@ pub(super) fn summed(
         sweep: runs.path.display().to_string(),
         runs: ran.design.runs(),
         done: outcomes.count(),
+        held: 0,
         arms: Vec::new(),
         contrasts: Vec::new(),
         sensitivity: Vec::new(),

@@ -160,11 +160,11 @@ pub(crate) fn tables<'a>(disk: &'a dyn Disk, dir: &Path) -> Result<Reader<'a>, D
     Ok(Reader::new(disk, &dir.join("tables"), known, None))
 }
 
-/// An opened sweep folder; holds its lock.
+/// An opened sweep folder; holds its lock, unless it was opened only for its runs.
 pub(super) struct SweepFolder {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    _lock: Box<dyn Send>,
+    _lock: Option<Box<dyn Send>>,
 }
 
 impl SweepFolder {
@@ -200,14 +200,20 @@ impl SweepFolder {
         listing.write(disk.as_ref(), path)?;
         // Written last: a folder that has it can be resumed.
         write_atomically(disk.as_ref(), &file, text.as_bytes()).map_err(DriveError::disk(&file))?;
-        Ok(SweepFolder { disk, path: path.to_path_buf(), _lock: lock })
+        Ok(SweepFolder { disk, path: path.to_path_buf(), _lock: Some(lock) })
     }
 
     /// Opens a folder to continue its sweep.
     pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<(SweepFolder, SweepManifest), DriveError> {
         let (manifest, _) = SweepManifest::begun(disk.as_ref(), path)?;
         let lock = lock(disk.as_ref(), path)?;
-        Ok((SweepFolder { disk, path: path.to_path_buf(), _lock: lock }, manifest))
+        Ok((SweepFolder { disk, path: path.to_path_buf(), _lock: Some(lock) }, manifest))
+    }
+
+    /// Opens a folder to make its runs, beside other processes: the lock guards only its tables.
+    pub(super) fn open_for_runs(disk: Arc<dyn Disk>, path: &Path) -> Result<(SweepFolder, SweepManifest), DriveError> {
+        let (manifest, _) = SweepManifest::begun(disk.as_ref(), path)?;
+        Ok((SweepFolder { disk, path: path.to_path_buf(), _lock: None }, manifest))
     }
 
     /// Some arms, ready to run, from the folder alone.

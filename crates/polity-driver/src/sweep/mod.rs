@@ -15,8 +15,9 @@ mod pool;
 mod results;
 mod search;
 mod sensitivity;
+mod work;
 
-pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, resume};
+pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, plan, resume};
 pub use contrasts::ContrastRow;
 pub use folder::{ArmEntry, SweepManifest, SweepRun, sweep_runs};
 pub(crate) use folder::{run_folder, tables};
@@ -26,3 +27,4 @@ pub use pool::HealthRow;
 pub use results::ArmRow;
 pub use search::{Found, PosteriorRow, SearchRow};
 pub use sensitivity::SensitivityRow;
+pub use work::{Part, WorkSummary, work};

@@ -4,7 +4,7 @@ use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
-use crate::run::{Engine, Prepared, Whole};
+use crate::run::{Engine, Made, Prepared, Whole};
 use polity_kernel::scenario::Design;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader, TableError};
@@ -149,27 +149,28 @@ impl Runs<'_> {
         run_folder(self.path, &self.manifest.arms[run.arm], self.seed(run))
     }
 
-    /// Makes runs on `jobs` threads and passes on their results as they end. Stops at the first error, or on a stop request.
+    /// Makes runs on `jobs` threads and passes on their results as they end. Returns how many other processes are working on. Stops at the
+    /// first error, or on a stop request.
     pub(super) fn drive(
         &self,
         runs: &[RunId],
         jobs: usize,
         hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
-    ) -> Result<(), DriveError> {
+    ) -> Result<usize, DriveError> {
         self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
     }
 
-    /// Starts a run, resumes it, or reads its results; `None` if a person stopped it.
-    fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Option<Done>, DriveError> {
+    /// Starts a run, resumes it, or reads its results.
+    fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Made<Done>, DriveError> {
         let dir = self.folder(run);
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
-        let Some(Whole { digest, rounds, totals, metrics: mut measured, tables }) =
-            engine.whole(&prepared, &dir, "sweep.json")?
-        else {
-            return Ok(None);
-        };
+        engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))
+    }
+
+    fn done(&self, whole: Whole<'_>, dir: &Path) -> Result<Done, DriveError> {
+        let Whole { digest, rounds, totals, metrics: mut measured, tables } = whole;
         let in_run =
             |error: TableError| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error.into()) };
         measured.extend(distances(&tables, rounds).map_err(in_run)?);
@@ -183,7 +184,7 @@ impl Runs<'_> {
             .filter(|(name, _)| design.reads(name))
             .filter_map(|(name, values)| Some((name.clone(), design.read.of(values, rounds)?)))
             .collect();
-        Ok(Some(Done { digest, measured: measured.into_keys().collect(), values, health, totals }))
+        Ok(Done { digest, measured: measured.into_keys().collect(), values, health, totals })
     }
 }
 

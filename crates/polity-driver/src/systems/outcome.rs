@@ -3,7 +3,7 @@
 use super::{Entry, FILE};
 use crate::chain::{Record, weakest};
 use crate::drive::Totals;
-use crate::run::{Engine, Prepared};
+use crate::run::{Engine, Made, Prepared, Whole};
 use crate::systems::entry::{Claim, Over};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::nearest;
@@ -52,9 +52,12 @@ pub(super) struct Values {
 pub(super) type Runs = Vec<usize>;
 
 /// Makes a run, or reads it, and returns its results.
-pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>, DriveError> {
+pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Made<Values>, DriveError> {
+    engine.whole(&run.prepared, &run.dir, "its folder's name")?.and_then(|whole| values(engine, run, &whole))
+}
+
+fn values(engine: &Engine<'_>, run: &BenchRun, whole: &Whole<'_>) -> Result<Values, DriveError> {
     let BenchRun { dir, prepared, by_item, chained, ranked } = run;
-    let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
     let mut values: BTreeMap<String, f64> =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
     let mut of_items = BTreeMap::new();
@@ -82,7 +85,7 @@ pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>,
     if *chained {
         values.extend(of_record(engine, dir)?);
     }
-    Ok(Some(Values { means: values, items: of_items, digest: whole.digest }))
+    Ok(Values { means: values, items: of_items, digest: whole.digest.clone() })
 }
 
 /// The quantities that are derived from the record of the calls.
