@@ -15,6 +15,7 @@ mod linear;
 pub mod nash;
 pub mod normal;
 mod path;
+pub mod public_goods;
 pub mod quantal;
 pub mod risk;
 mod several;
