@@ -240,7 +240,7 @@ type Seen = Vec<(usize, Vec<f64>, Vec<f64>)>;
 pub struct Clustering {
     /// Trajectories are similar if their statistic is below this.
     pub threshold: f64,
-    /// A placebo: the late part of a trajectory is that of one drawn at random.
+    /// A placebo: clusters are dealt out anew among the trajectories.
     pub placebo: bool,
 }
 
@@ -249,13 +249,7 @@ pub struct Clustering {
 #[must_use]
 pub fn cluster(trajectories: &[Trajectory], sizes: Sizes, k: usize, how: Clustering, draws: &mut Draws) -> Vec<usize> {
     let third = trajectories.len() / 3;
-    let mut early_late: Vec<[Part; 2]> = trajectories.iter().map(|t| parts(t, sizes)).collect();
-    if how.placebo {
-        let mut order: Vec<usize> = (0..early_late.len()).collect();
-        draws.shuffle(&mut order);
-        let late: Vec<Part> = order.iter().map(|i| early_late[*i][1].clone()).collect();
-        early_late.iter_mut().zip(late).for_each(|(both, late)| both[1] = late);
-    }
+    let early_late: Vec<[Part; 2]> = trajectories.iter().map(|t| parts(t, sizes)).collect();
     let spaces = subspaces(&early_late[..third], sizes, k);
     let places: Vec<Seen> = early_late[third..]
         .iter()
@@ -274,7 +268,10 @@ pub fn cluster(trajectories: &[Trajectory], sizes: Sizes, k: usize, how: Cluster
             similarity[j * n + i] = close;
         }
     }
-    let clustered = spectral::cluster(&similarity, n, k, draws);
+    let mut clustered = spectral::cluster(&similarity, n, k, draws);
+    if how.placebo {
+        draws.shuffle(&mut clustered);
+    }
     let sure: Vec<f64> = clustered.iter().flat_map(|label| one_hot(*label, k)).collect();
     let model = Model::fit(&trajectories[third..], &sure, sizes, k);
     let first = trajectories[..third].iter().map(|t| largest(&model.log_likelihoods(t)));
@@ -460,7 +457,7 @@ mod tests {
         };
         let both = [process(0.9), process(0.1)];
         let labels: Vec<usize> = (0..n).map(|_| draws.below(2) as usize).collect();
-        let walks = labels.iter().map(|label| both[*label].walk(&[0.5; 6], 40, draws)).collect();
+        let walks = labels.iter().map(|label| both[*label].walk(&[0.5; 6], 160, draws)).collect();
         (walks, labels, sizes)
     }
 
@@ -468,7 +465,7 @@ mod tests {
     fn small_mixtures_are_told_apart_and_a_placebo_is_not() {
         let mut draws = draws(1);
         let (walks, labels, sizes) = small(150, &mut draws);
-        let how = Clustering { threshold: 0.05, placebo: false };
+        let how = Clustering { threshold: 0.3, placebo: false };
         let found = cluster(&walks, sizes, 2, how, &mut draws);
         assert!(spectral::two_group_accuracy(&found, &labels) > 0.9);
         let blind = cluster(&walks, sizes, 2, Clustering { placebo: true, ..how }, &mut draws);
