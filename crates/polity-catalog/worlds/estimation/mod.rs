@@ -10,6 +10,7 @@ pub use params::{Kind, Params};
 pub use study::Memory;
 
 use polity_kernel::Invalid;
+use polity_kernel::interface::ActionArgument;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -25,11 +26,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 /// Replicates of a study.
 pub struct Estimation {
     study: Box<dyn Study>,
+    sample: u16,
 }
 
 /// An agent: what it keeps, and its figures of the last round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replicate {
+    /// Rounds in which it has taken samples.
+    round: u32,
     memory: Memory,
     figures: Vec<f64>,
 }
@@ -62,7 +66,7 @@ impl SplitWorld for Estimation {
 
     fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let study = studies::open(params.study, setup)?;
-        declare.shared_number("round", "rounds that are over", |_, results| f64::from(results.round));
+        declare.shared_number("rounds-over", "rounds that are over", |_, results| f64::from(results.round));
         for (i, figure) in study.figures().iter().enumerate() {
             declare.column(figure.name, figure.doc, None, move |_, _, row: &Replicate| {
                 row.figures.get(i).copied().unwrap_or_default()
@@ -79,7 +83,10 @@ impl SplitWorld for Estimation {
         for (i, slope) in study.slopes().iter().enumerate() {
             declare.scalar(slope.name, slope.doc, move |_, results: &Results| results.fits.get(i).map_or(0.0, rise));
         }
-        Ok(Estimation { study })
+        let doc =
+            "take the samples of a round and learn from them; without this act the agent waits, and its figures stay";
+        let sample = declare.action("sample", ActionArgument::Nothing, doc);
+        Ok(Estimation { study, sample })
     }
 
     fn memory_bytes(&self) -> usize {
@@ -97,22 +104,18 @@ impl SplitWorld for Estimation {
     }
 
     fn init_row(&self, _: Person<'_>, draws: &mut Draws) -> Replicate {
-        Replicate { memory: self.study.begin(draws), figures: vec![0.0; self.study.figures().len()] }
+        Replicate { round: 0, memory: self.study.begin(draws), figures: vec![0.0; self.study.figures().len()] }
     }
 
     fn tally(&self) -> Sums {
         Sums { agents: 0, sums: vec![0.0; self.study.figures().len()] }
     }
 
-    fn apply(
-        &self,
-        results: &Results,
-        row: &mut Replicate,
-        actions: &AgentActions<'_>,
-        tally: &mut Sums,
-        _: &mut Future,
-    ) {
-        self.study.step(&mut row.memory, results.round, &mut actions.draws(), &mut row.figures);
+    fn apply(&self, _: &Results, row: &mut Replicate, actions: &AgentActions<'_>, tally: &mut Sums, _: &mut Future) {
+        if actions.acts().iter().any(|act| act.kind == self.sample) && row.round < self.study.rounds() {
+            self.study.step(&mut row.memory, row.round, &mut actions.draws(), &mut row.figures);
+            row.round += 1;
+        }
         tally.agents += 1;
         tally.sums.iter_mut().zip(&row.figures).for_each(|(sum, figure)| *sum += figure);
     }
