@@ -1,1 +1,7 @@
 //! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
+
+pub mod filter;
+pub mod incremental;
+pub mod linear;
+pub mod spectral;
+pub mod trajectories;
