@@ -82,6 +82,12 @@ fn first_fit(response_format: &ResponseFormat) -> Value {
 fn every_world_has_words_for_minds() {
     for card in registry().worlds() {
         let names: Vec<&str> = card.files.prompts.iter().map(|(name, _)| *name).collect();
+        if names.is_empty() {
+            // Where nobody acts, nobody is asked.
+            let why = open(&small(card.name, mind(json!({}))), &Inputs::default(), 1).err().map(|why| why.to_string());
+            assert!(why.is_some_and(|why| why.contains("action")), "worlds/{} has no words for minds", card.name);
+            continue;
+        }
         for name in ["rules", "observation", "question"] {
             assert!(names.contains(&name), "worlds/{} has no mind/{name}.md", card.name);
         }
