@@ -212,11 +212,7 @@ impl Default for Params {
             ..Choosing::default()
         };
         Params {
-            rules: polity_kernel::scenario::TextSource::Here(
-                "Each of 4 players has 20 tokens in every round and gives some of them to a common project. What all give is \
-                 multiplied by 1.6 and shared equally; what a player does not give it keeps."
-                    .into(),
-            ),
+            rules: polity_kernel::scenario::TextSource::Here(String::new()),
             players: 4,
             rounds: 10,
             once: false,
@@ -228,7 +224,7 @@ impl Default for Params {
             phases: vec![Phase { actions: vec!["give".into()], ..Phase::default() }],
             payoff: Expression::Formula("20 - give + 1.6 * give.sum / players".into()),
             end: None,
-            best: Some(Expression::Number(128.0)),
+            best: None,
             sees: BTreeMap::new(),
             measures: BTreeMap::new(),
             score: None,
