@@ -1,1 +1,12 @@
 //! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
+
+pub mod aggregation;
+pub mod concerns;
+pub mod conservative;
+pub mod improper;
+pub mod joint;
+pub mod learner;
+pub mod multilevel;
+pub mod process;
+pub mod process_library;
+pub mod value_mapping;
