@@ -21,6 +21,7 @@ pub mod risk;
 mod several;
 mod simplex;
 pub mod stackelberg;
+pub mod taxation;
 #[cfg(test)]
 mod tests;
 pub mod written;
