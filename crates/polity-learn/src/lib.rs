@@ -3,6 +3,7 @@
 pub mod aggregation;
 pub mod concerns;
 pub mod conservative;
+pub mod convex;
 pub mod filter;
 pub mod improper;
 pub mod incremental;
@@ -13,5 +14,6 @@ pub mod multilevel;
 pub mod process;
 pub mod process_library;
 pub mod spectral;
+pub mod steering;
 pub mod trajectories;
 pub mod value_mapping;

@@ -58,7 +58,8 @@ pub struct Sums {
 
 impl SplitWorld for Estimation {
     const NAME: &'static str = "estimation";
-    const SUMMARY: &'static str = "Replicates of a statistical study, each with its own samples: mixtures, filters";
+    const SUMMARY: &'static str =
+        "Replicates of a statistical study, each with its own samples: mixtures, filters, steering";
     type Params = Params;
     type Row = Replicate;
     type Common = Results;
@@ -148,5 +149,5 @@ impl SplitWorld for Estimation {
 fn rise(sums: &[f64; 5]) -> f64 {
     let [n, x, y, xx, xy] = *sums;
     let spread = n * xx - x * x;
-    if n < 2.0 || spread <= 0.0 { 0.0 } else { (n * xy - x * y) / spread }
+    if n < 2.0 || spread <= 1e-9 * n * n { 0.0 } else { (n * xy - x * y) / spread }
 }

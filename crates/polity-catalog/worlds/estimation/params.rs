@@ -25,6 +25,8 @@ pub enum Kind {
     DecisionProcesses(Processes),
     /// Follows a hidden state with two particle filters.
     ParticleFilter(Filter),
+    /// Steers a vehicle that starts in one of three places to a target, by a convex program.
+    Steering(Steering),
 }
 
 impl Default for Kind {
@@ -250,5 +252,43 @@ impl Filter {
         Invalid::within(0..=100, "study.particle-filter.iterations", self.iterations)?;
         Invalid::within(1..=10_000, "study.particle-filter.samples", self.samples)?;
         Invalid::within(0.0..=1.0, "study.particle-filter.defence", self.defence)
+    }
+}
+
+/// How the component whose controls an agent follows is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chosen {
+    /// By its posterior probability, given the first state.
+    #[default]
+    Posterior,
+    /// A placebo: by its weight, whatever the first state is.
+    Prior,
+}
+
+/// A vehicle in the plane between two walls: position, velocity, acceleration as control. It starts from a mixture of three normal distributions and
+/// must end in one; every agent is a run of the same plan.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Steering {
+    /// Steps, one a round; 10 to 30.
+    pub(super) steps: u32,
+    /// Probability with which a vehicle may be beyond a wall, at each step, and likewise an acceleration be too large; above 0, below 1. From 0.5
+    /// on there are no such constraints.
+    pub(super) risk: f64,
+    /// How the component whose controls an agent follows is chosen.
+    pub(super) component: Chosen,
+}
+
+impl Default for Steering {
+    fn default() -> Self {
+        Steering { steps: 15, risk: 0.02, component: Chosen::Posterior }
+    }
+}
+
+impl Steering {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        Invalid::within(10..=30, "study.steering.steps", self.steps)?;
+        Invalid::within(0.0001..=0.999, "study.steering.risk", self.risk)
     }
 }

@@ -3,6 +3,7 @@
 mod digits;
 mod filter;
 mod processes;
+mod steering;
 mod stream;
 
 use super::params::{Form, Kind};
@@ -18,6 +19,7 @@ pub(super) fn open(kind: Kind, setup: &WorldSetup<'_>) -> Result<Box<dyn Study>,
         Kind::Digits(params) => Box::new(digits::Images::open(&params, setup)?),
         Kind::DecisionProcesses(params) => Box::new(processes::Labels::open(params)?),
         Kind::ParticleFilter(params) => Box::new(filter::Tracking::open(params)?),
+        Kind::Steering(params) => Box::new(steering::Vehicles::open(params)?),
     })
 }
 

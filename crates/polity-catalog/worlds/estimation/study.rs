@@ -47,6 +47,17 @@ pub enum Memory {
         /// Sums over steps so far.
         sums: Vec<f64>,
     },
+    /// A vehicle on its way.
+    Vehicle {
+        /// Its state.
+        state: Vec<f64>,
+        /// The component whose controls it follows.
+        component: u32,
+        /// Its first state, standardised by that component.
+        first: Vec<f64>,
+        /// Sum of its squared controls.
+        spent: f64,
+    },
 }
 
 /// A study: every agent does the same, with its own random numbers.

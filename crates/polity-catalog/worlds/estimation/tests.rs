@@ -91,11 +91,27 @@ fn a_fit_that_sees_the_observation_has_a_larger_effective_sample_than_one_that_d
 }
 
 #[test]
+fn vehicles_end_in_the_target_distribution_if_they_follow_their_own_component() {
+    let of = |component: &str, name: &str| {
+        let params = json!({"steering": {"component": component}});
+        last(&without_error(study(9, 2000, &params), "within"), name)
+    };
+    // Squared standardised distances of four entries: chi-square, whose mean is 4 and whose mean square is 24.
+    assert!(
+        (of("posterior", "distance") - 4.0).abs() < 0.25 && (of("posterior", "distance-squared") - 24.0).abs() < 3.0
+    );
+    assert!(of("prior", "distance") > 4.5);
+    // What is spent is what was planned.
+    assert!((of("posterior", "spent") / of("posterior", "planned") - 1.0).abs() < 0.01);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_key() {
     for (params, key) in [
         (json!({"gaussian-stream": {"dimensions": 0}}), "dimensions"),
         (json!({"gaussian-stream": {"dimensions": 64, "rounds": 5, "grows": "dimensions"}}), "rounds"),
         (json!({"particle-filter": {"particles": 1}}), "particles"),
+        (json!({"steering": {"risk": 0.0001}}), "no point lies within all cones"),
         (json!({"decision-processes": {"pull": 2}}), "pull"),
         (json!({"digits": {"images": "3g", "pixel": 0}}), "pixel"),
     ] {

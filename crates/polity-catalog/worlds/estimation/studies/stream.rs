@@ -54,6 +54,9 @@ impl Study for Points {
     }
 
     fn slopes(&self) -> &'static [Slope] {
+        if self.params.grows.is_none() {
+            return &[];
+        }
         &[
             Slope {
                 name: "slope-dimensions",
@@ -92,6 +95,7 @@ impl Study for Points {
             most: clusters as usize,
             age: 0,
             weight: 0.0,
+            memory: f64::INFINITY,
         };
         let before = mixture.operations;
         for i in 0..points {
