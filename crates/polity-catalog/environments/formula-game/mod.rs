@@ -41,7 +41,8 @@ fn truth(is: bool) -> f64 {
 impl FormulaGame {
     fn declare_sights(declare: &mut DeclareEnvironment<Self>, params: &Params, game: &Game) {
         for (name, value) in game.vocabulary.constants.clone() {
-            declare.shared_number(name, "a constant of the game", move |_, _| value);
+            let doc = format!("the constant `{name}`");
+            declare.shared_number(name, doc, move |_, _| value);
         }
         let seats = params.players as usize;
         for (i, (name, sight)) in params.sees.iter().enumerate() {
