@@ -6,7 +6,7 @@
 //! batch, its mean cost grows only with the logarithm of that batch.
 
 use crate::learner::{Play, View};
-use crate::process::{greedy, softmax};
+use crate::process::softmax;
 use polity_base::rng::Draws;
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +140,7 @@ impl MultiLevel {
                 }
             }
         };
-        Play { policy, target: Some(greedy(&self.logits, actions)), steps: Some(steps), ..Play::default() }
+        Play { policy, steps: Some(steps), ..Play::default() }
     }
 }
 

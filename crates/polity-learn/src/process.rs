@@ -304,16 +304,53 @@ impl Process {
         shares
     }
 
+    /// The mean reward of a policy in each state.
+    fn rewarded(&self, weights: &[f64], policy: &[f64]) -> Vec<f64> {
+        let pairs = |state: usize| state * self.actions()..(state + 1) * self.actions();
+        let mean = |state: usize| pairs(state).map(|pair| policy[pair] * self.reward(pair, weights)).sum();
+        (0..self.states).map(mean).collect()
+    }
+
+    /// Values of a policy's states relative to the first one's, by elimination.
+    fn relative(&self, rewarded: &[f64], policy: &[f64], gain: f64) -> Option<Vec<f64>> {
+        let n = self.states;
+        let mut matrix = vec![vec![0.0; n]; n];
+        let mut right: Vec<f64> = rewarded.iter().map(|reward| reward - gain).collect();
+        for state in 1..n {
+            matrix[state][state] = 1.0;
+            for pair in state * self.actions()..(state + 1) * self.actions() {
+                for (to, p) in &self.next[pair] {
+                    matrix[state][*to as usize] -= policy[pair] * p;
+                }
+            }
+        }
+        (matrix[0][0], right[0]) = (1.0, 0.0);
+        solve(matrix, right)
+    }
+
     fn average(&self, weights: &[f64], policy: Option<&[f64]>) -> Worth {
         let mut v = vec![0.0; self.states];
         let mut q = vec![0.0; self.pairs()];
-        let mut gain = 0.0;
-        // Half of the time nothing happens, so that periodic chains converge, too.
-        for _ in 0..200_000 {
+        let fill = |q: &mut [f64], v: &[f64]| {
             for (pair, q) in q.iter_mut().enumerate() {
                 let ahead: f64 = self.next[pair].iter().map(|(to, p)| p * v[*to as usize]).sum();
                 *q = self.reward(pair, weights) + ahead;
             }
+        };
+        let exact = policy.map(|policy| {
+            let rewarded = self.rewarded(weights, policy);
+            let gain: f64 = self.stationary(policy).iter().zip(&rewarded).map(|(share, reward)| share * reward).sum();
+            (gain, if self.states <= DENSE { self.relative(&rewarded, policy, gain) } else { None })
+        });
+        let mut gain = 0.0;
+        if let Some((gain, Some(v))) = exact {
+            fill(&mut q, &v);
+            q.iter_mut().for_each(|q| *q -= gain);
+            return Worth { value: gain, q, v };
+        }
+        // Half of the time nothing happens, so that periodic chains converge, too.
+        for _ in 0..200_000 {
+            fill(&mut q, &v);
             let new: Vec<f64> = (0..self.states).map(|s| 0.5 * v[s] + 0.5 * self.value_at(s, &q, policy)).collect();
             let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
             for (new, old) in new.iter().zip(&v) {
@@ -326,14 +363,7 @@ impl Process {
                 break;
             }
         }
-        if let Some(policy) = policy {
-            let shares = self.stationary(policy);
-            let mean = |state: usize| {
-                let pairs = state * self.actions()..(state + 1) * self.actions();
-                pairs.map(|pair| policy[pair] * self.reward(pair, weights)).sum::<f64>()
-            };
-            gain = shares.iter().enumerate().map(|(state, share)| share * mean(state)).sum();
-        }
+        let gain = exact.map_or(gain, |(gain, _)| gain);
         q.iter_mut().for_each(|q| *q -= gain);
         Worth { value: gain, q, v }
     }
@@ -501,6 +531,12 @@ mod tests {
             at = process.draw_next(at * 4 + action, &mut draws);
         }
         assert!((sum / 200_000.0 - value).abs() < 0.01, "{} {value}", sum / 200_000.0);
+        // Values relative to the average satisfy their equation.
+        let worth = process.evaluate(&Objective::Average, &[1.0], &policy);
+        for (state, v) in worth.v.iter().enumerate() {
+            let mean: f64 = (0..4).map(|action| policy[action] * worth.q[state * 4 + action]).sum();
+            assert!((mean - v).abs() < 1e-9, "{mean} {v}");
+        }
     }
 
     #[test]
