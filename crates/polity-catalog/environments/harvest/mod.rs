@@ -42,12 +42,14 @@ pub struct Params {
     rounds: u32,
     /// Apples near one that is eaten which `restraint` asks to be left.
     leave: u32,
+    /// Whether the words say what is seen. Otherwise they have as many lines, which say nothing (a placebo).
+    words: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
         let regrowth = vec![0.0, 0.0025, 0.005, 0.025];
-        Params { players: 5, columns: 3, rows: 2, view: 4, regrowth, away: 4, rounds: 500, leave: 3 }
+        Params { players: 5, columns: 3, rows: 2, view: 4, regrowth, away: 4, rounds: 500, leave: 3, words: true }
     }
 }
 
@@ -126,6 +128,9 @@ impl Harvest {
             n => format!("{n} {more}"),
         };
         let line = |(dx, dy, sight): (i32, i32, Sight)| {
+            if !self.params.words {
+                return "something: somewhere".to_owned();
+            }
             let what = match sight {
                 Sight::Grass => "bare grass",
                 Sight::Apple => "an apple",

@@ -143,3 +143,23 @@ fn fields_that_do_not_fit_are_refused() {
     let why = refused(&game(1, 5, &json!({"regrowth": [0.0, 2.0]}), &json!({})));
     assert!(why.contains("regrowth"), "{why}");
 }
+
+#[test]
+fn the_words_say_all_that_the_table_shows() {
+    let world = json!({"rounds": 120, "view": 5});
+    let all = |world: &Value, policy: Value| {
+        let played = play(&game(6, 10, world, &policy));
+        played
+            .rounds
+            .iter()
+            .map(|round| (metric(round, "efficiency"), metric(round, "apples"), metric(round, "zaps")))
+            .collect::<Vec<_>>()
+    };
+    let by = |reads: &str| json!({"reads": reads, "zap": 0.5, "appetite": "greedy"});
+    let numbers = all(&world, by("table"));
+    assert_eq!(all(&world, by("words")), numbers);
+    let mut blank = world;
+    blank["words"] = json!(false);
+    assert_ne!(all(&blank, by("words")), numbers);
+    assert_eq!(all(&blank, by("table")), numbers);
+}

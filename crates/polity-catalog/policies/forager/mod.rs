@@ -1,7 +1,7 @@
 //! Looks for apples on a field, with or without restraint and memory. See README.md.
 
 use polity_kernel::Invalid;
-use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, Observation, TableSlot, TextSlot};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -25,6 +25,17 @@ pub enum Appetite {
     Greedy,
 }
 
+/// What an agent reads of what it sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reads {
+    /// The table of numbers.
+    #[default]
+    Table,
+    /// The description in words, as minds are shown it.
+    Words,
+}
+
 /// Parameters of foragers.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -39,11 +50,13 @@ pub struct Params {
     memory: bool,
     /// Probability with which it zaps a player who is ahead; 0 to 1.
     zap: f64,
+    /// What it reads of what it sees.
+    reads: Reads,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { appetite: Appetite::Restrained, leave: 4, patience: 25, memory: true, zap: 0.0 }
+        Params { appetite: Appetite::Restrained, leave: 4, patience: 25, memory: true, zap: 0.0, reads: Reads::Table }
     }
 }
 
@@ -52,6 +65,7 @@ pub struct Forager {
     params: Params,
     numbers: Numbers,
     view: (TableSlot, [usize; 3]),
+    scene: TextSlot,
     go: u16,
     zap: u16,
 }
@@ -87,7 +101,52 @@ fn distance(a: (i32, i32), b: (i32, i32)) -> i32 {
     (a.0 - b.0).abs() + (a.1 - b.1).abs()
 }
 
+/// What is in a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Grass,
+    Apple,
+    Player,
+}
+
+/// Reads a line such as `an apple: 2 left, 1 up`: columns and rows from the own cell, and what is there.
+fn read(line: &str) -> Option<(i32, i32, What)> {
+    let (what, place) = line.split_once(':')?;
+    let what = match what.trim() {
+        "bare grass" => What::Grass,
+        "an apple" => What::Apple,
+        "another player" => What::Player,
+        _ => return None,
+    };
+    let mut at = (0, 0);
+    for part in place.split(',').map(str::trim).filter(|part| *part != "here") {
+        let (steps, way) = part.split_once(' ')?;
+        let steps: i32 = steps.parse().ok()?;
+        match way {
+            "left" => at.0 -= steps,
+            "right" => at.0 += steps,
+            "up" => at.1 -= steps,
+            "down" => at.1 += steps,
+            _ => return None,
+        }
+    }
+    Some((at.0, at.1, what))
+}
+
 impl Forager {
+    /// Returns what an agent sees, in the order in which the world shows it.
+    fn sees(&self, seen: Observation<'_>) -> Vec<(i32, i32, What)> {
+        let (table, [dx, dy, kind]) = self.view;
+        let number = |row: &[f64]| {
+            let what = [What::Grass, What::Apple, What::Player].get(row[kind] as usize).copied()?;
+            Some((row[dx] as i32, row[dy] as i32, what))
+        };
+        match self.params.reads {
+            Reads::Table => seen.table(table).filter_map(number).collect(),
+            Reads::Words => seen.text(self.scene).lines().filter_map(read).collect(),
+        }
+    }
+
     /// Returns whether an agent that knows these places eats the apple at one of them.
     fn eats(&self, places: &BTreeMap<(i32, i32), bool>, hungry: bool, at: (i32, i32)) -> bool {
         if hungry || self.params.appetite == Appetite::Greedy {
@@ -129,7 +188,8 @@ impl Policy for Forager {
             may_zap: setup.number("may-zap")?,
         };
         let view = setup.table("seen", ["dx", "dy", "kind"])?;
-        Ok(Forager { params, numbers, view, go, zap: setup.act("zap")?.0 })
+        let scene = setup.text("scene")?;
+        Ok(Forager { params, numbers, view, scene, go, zap: setup.act("zap")?.0 })
     }
 
     fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Kept {
@@ -156,14 +216,16 @@ impl Policy for Forager {
         if !self.params.memory {
             kept.places.clear();
         }
-        let (table, [dx, dy, kind]) = self.view;
         let mut others = BTreeSet::new();
-        for row in seen.table(table) {
-            let cell = (at.0 + row[dx] as i32, at.1 + row[dy] as i32);
-            if row[kind] == 2.0 {
-                others.insert(cell);
-            } else {
-                kept.places.insert(cell, row[kind] == 1.0);
+        for (dx, dy, what) in self.sees(seen) {
+            let cell = (at.0 + dx, at.1 + dy);
+            match what {
+                What::Player => {
+                    others.insert(cell);
+                }
+                What::Apple | What::Grass => {
+                    kept.places.insert(cell, what == What::Apple);
+                }
             }
         }
         let (ahead_x, ahead_y) = WAYS[number(self.numbers.faces) as usize % 4];
