@@ -100,7 +100,7 @@ fn adoption_follows_costs_firm_by_firm() {
 #[test]
 fn policy_moves_the_curves_if_it_is_applied() {
     let mean = |world: &Value, government: &Value, name: &str| {
-        (0..10).map(|seed| last(&play(&society(seed, 60, world, government)), name)).sum::<f64>() / 10.0
+        (0..10).map(|seed| last(&play(&society(seed, 30, world, government)), name)).sum::<f64>() / 10.0
     };
     let (none, tax, school) =
         (nothing(), json!([{"act": "tax", "value": 0.6}]), json!([{"act": "subsidise", "value": 0.6}]));
@@ -109,7 +109,7 @@ fn policy_moves_the_curves_if_it_is_applied() {
         let values = [&none, &tax, &school].map(|government| mean(&plain, government, name));
         println!("{name}: nothing {}, tax {}, subsidy {}", values[0], values[1], values[2]);
     }
-    assert!(mean(&plain, &tax, "adoption") < 0.8 * mean(&plain, &none, "adoption"));
+    assert!(mean(&plain, &tax, "adoption") < 0.5 * mean(&plain, &none, "adoption"));
     assert!(mean(&plain, &school, "skilled") > 0.05 + mean(&plain, &none, "skilled"));
     for (government, name) in [(&tax, "adoption"), (&school, "skilled")] {
         assert_eq!(mean(&announced, government, name), mean(&plain, &none, name));
