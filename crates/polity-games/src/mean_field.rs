@@ -80,37 +80,36 @@ impl Congestion {
         self.worth[place] - self.crowding * crowd - self.fare * action as f64
     }
 
-    /// The distribution over places in which a policy keeps the population.
-    fn population(&self, policy: &Policy) -> Vec<f64> {
+    /// Moves a distribution over places to the one in which a policy keeps the population.
+    fn settle(&self, policy: &Policy, population: &mut Vec<f64>) {
         let places = self.places();
-        let mut now = vec![1.0 / places as f64; places];
         for _ in 0..10_000 {
             let mut next = vec![self.noise / places as f64; places];
-            for (place, p) in now.iter().enumerate() {
+            for (place, p) in population.iter().enumerate() {
                 for (action, q) in policy[place].iter().enumerate() {
                     next[self.target(place, action)] += (1.0 - self.noise) * p * q;
                 }
             }
-            let moved = now.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            now = next;
+            let moved = population.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            *population = next;
             if moved < 1e-15 {
                 break;
             }
         }
-        now
     }
 
-    /// The regularised value of a place under action values.
-    fn value(&self, policy: [f64; ACTIONS], values: [f64; ACTIONS]) -> f64 {
-        policy.iter().zip(values).map(|(p, q)| p * (q - self.temperature * libm::log(p.max(1e-300)))).sum()
+    /// What the entropy of a policy adds at each place.
+    fn bonuses(&self, policy: &Policy) -> Vec<f64> {
+        let entropy = |own: &[f64; ACTIONS]| -own.iter().map(|p| p * libm::log(p.max(1e-300))).sum::<f64>();
+        policy.iter().map(|own| self.temperature * entropy(own)).collect()
     }
 
-    /// The regularised action values of a policy in a population that stays as it is.
-    fn action_values(&self, policy: &Policy, population: &[f64]) -> Policy {
+    /// Moves action values to the regularised ones of a policy in a population that stays as it is.
+    fn evaluate(&self, policy: &Policy, population: &[f64], values: &mut Policy) {
         let places = self.places();
-        let mut values = vec![[0.0; ACTIONS]; places];
+        let bonuses = self.bonuses(policy);
         for _ in 0..10_000 {
-            let of: Vec<f64> = (0..places).map(|place| self.value(policy[place], values[place])).collect();
+            let of: Vec<f64> = (0..places).map(|place| bonuses[place] + mean(policy[place], values[place])).collect();
             let anywhere = of.iter().sum::<f64>() / places as f64;
             let mut moved = 0.0f64;
             for place in 0..places {
@@ -125,7 +124,6 @@ impl Congestion {
                 break;
             }
         }
-        values
     }
 
     /// A step of mirror ascent with the entropy as the mirror.
@@ -152,10 +150,14 @@ impl Congestion {
                     .into(),
             );
         }
-        let mut policy = vec![[0.5; ACTIONS]; self.places()];
+        let places = self.places();
+        let mut policy = vec![[0.5; ACTIONS]; places];
+        let mut population = vec![1.0 / places as f64; places];
+        let mut values = vec![[0.0; ACTIONS]; places];
         for _ in 0..5_000 {
             let before = policy.clone();
-            let values = self.action_values(&policy, &self.population(&policy));
+            self.settle(&policy, &mut population);
+            self.evaluate(&policy, &population, &mut values);
             self.ascend(&mut policy, &values, 0.5);
             if distance(&before, &policy) < 1e-12 {
                 return Ok(policy);
@@ -165,15 +167,14 @@ impl Congestion {
     }
 
     /// Lets agents learn by themselves on one path of all of them: each learns its action values from what it meets, and then all take a
-    /// step of mirror ascent.
+    /// step of mirror ascent. What they learn is compared with `exact`, the equilibrium.
     ///
     /// # Errors
-    /// As [`Congestion::equilibrium`], or no agents.
-    pub fn learn(&self, learning: Learning, draws: &mut Draws) -> Result<Learned, String> {
-        let exact = self.equilibrium()?;
+    /// No agents, or an equilibrium of another number of places.
+    pub fn learn(&self, exact: &Policy, learning: Learning, draws: &mut Draws) -> Result<Learned, String> {
         let (places, agents) = (self.places(), learning.agents as usize);
-        if agents == 0 {
-            return Err("somebody must learn".into());
+        if agents == 0 || exact.len() != places {
+            return Err(format!("somebody must learn, and the equilibrium must have {places} places"));
         }
         let uniform = vec![[0.5; ACTIONS]; places];
         let mut policies = vec![uniform.clone(); agents];
@@ -181,6 +182,7 @@ impl Congestion {
         let mut at: Vec<usize> = (0..agents).map(|_| draws.below(places as u64) as usize).collect();
         for _ in 0..learning.epochs {
             let mut visits = vec![vec![[0.0; ACTIONS]; places]; agents];
+            let bonuses: Vec<Vec<f64>> = policies.iter().map(|policy| self.bonuses(policy)).collect();
             for _ in 0..learning.steps {
                 let mut counts = vec![0.0; places];
                 at.iter().for_each(|place| counts[*place] += 1.0);
@@ -199,7 +201,7 @@ impl Congestion {
                         true => draws.below(places as u64) as usize,
                         false => self.target(place, action),
                     };
-                    let worth = self.value(policies[agent][next], values[agent][next]);
+                    let worth = bonuses[agent][next] + mean(policies[agent][next], values[agent][next]);
                     let visit = &mut visits[agent][place][action];
                     *visit += 1.0;
                     // Steps fall as those of a mean over the epoch; the first are bounded.
@@ -213,15 +215,20 @@ impl Congestion {
                 self.ascend(policy, values, learning.rate);
             }
         }
-        let mut mean = vec![[0.0; ACTIONS]; places];
+        let mut mixed = vec![[0.0; ACTIONS]; places];
         for policy in &policies {
-            for (sum, own) in mean.iter_mut().zip(policy) {
+            for (sum, own) in mixed.iter_mut().zip(policy) {
                 [0, 1].iter().for_each(|i| sum[*i] += own[*i] / agents as f64);
             }
         }
-        let own = policies.iter().map(|policy| distance(policy, &exact)).sum::<f64>() / agents as f64;
-        Ok(Learned { distance: distance(&mean, &exact), own, first: distance(&uniform, &exact) })
+        let own = policies.iter().map(|policy| distance(policy, exact)).sum::<f64>() / agents as f64;
+        Ok(Learned { distance: distance(&mixed, exact), own, first: distance(&uniform, exact) })
     }
+}
+
+/// The mean of action values under a policy.
+fn mean(policy: [f64; ACTIONS], values: [f64; ACTIONS]) -> f64 {
+    policy[0] * values[0] + policy[1] * values[1]
 }
 
 /// The mean over places of the sum of absolute differences.
@@ -247,12 +254,15 @@ mod tests {
     fn the_equilibrium_is_its_own_softmax() {
         let game = game();
         let policy = game.equilibrium().unwrap();
-        let values = game.action_values(&policy, &game.population(&policy));
+        let mut population = vec![1.0, 0.0, 0.0];
+        game.settle(&policy, &mut population);
+        let mut values = vec![[0.0; 2]; 3];
+        game.evaluate(&policy, &population, &mut values);
         for (own, values) in policy.iter().zip(&values) {
             let odds = libm::exp((values[0] - values[1]) / game.temperature);
             assert!((own[0] - odds / (1.0 + odds)).abs() < 1e-9);
         }
-        let sum: f64 = game.population(&policy).iter().sum();
+        let sum: f64 = population.iter().sum();
         assert!((sum - 1.0).abs() < 1e-12);
     }
 
@@ -267,10 +277,13 @@ mod tests {
 
     #[test]
     fn many_agents_come_nearer_than_few() {
+        let exact = game().equilibrium().unwrap();
         let of = |agents, crowd| {
             let learning = Learning { agents, epochs: 30, steps: 500, rate: 0.5, crowd };
             let all: Vec<f64> = (0..6)
-                .map(|seed| game().learn(learning, &mut Draws::new(seed, Stream::World, 0, 0)).unwrap().distance)
+                .map(|seed| {
+                    game().learn(&exact, learning, &mut Draws::new(seed, Stream::World, 0, 0)).unwrap().distance
+                })
                 .collect();
             all.iter().sum::<f64>() / 6.0
         };

@@ -111,9 +111,10 @@ impl Experiment for Params {
             Crowd::All => mean_field::Crowd::All,
             Crowd::Four => mean_field::Crowd::Four,
         };
+        let exact = game.equilibrium()?;
         let mut learn = |agents: u32| {
             let learning = Learning { agents, epochs: self.epochs, steps: self.steps, rate: self.rate, crowd };
-            game.learn(learning, draws)
+            game.learn(&exact, learning, draws)
         };
         let few: Learned = learn(self.few)?;
         let many = learn(self.many)?;
