@@ -44,6 +44,21 @@ pub struct Config {
     pub discount: f64,
 }
 
+/// Checks that all actions of controllers exist.
+///
+/// # Errors
+/// Which does not.
+pub fn check(controllers: &[Controller], actions: usize) -> Result<(), String> {
+    let unknown = |controller: &Controller| match controller {
+        Controller::Always(action) if *action >= actions => Some(*action),
+        _ => None,
+    };
+    match controllers.iter().find_map(unknown) {
+        Some(action) => Err(format!("there is no action {action} for a controller; the process has {actions}")),
+        None => Ok(()),
+    }
+}
+
 /// Logits of controllers, and the critic's values of states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Improper {
@@ -174,6 +189,12 @@ mod tests {
         }
         let fixed = learnt(Rule::Fixed, [0.2, 0.6], 0);
         assert!(fixed.0 == 0.5 && fixed.1 < -0.4, "{fixed:?}");
+    }
+
+    #[test]
+    fn controllers_need_actions() {
+        check(&[Controller::Always(1), Controller::Largest], 2).unwrap();
+        assert!(check(&[Controller::Always(2)], 2).unwrap_err().contains("no action 2"));
     }
 
     #[test]

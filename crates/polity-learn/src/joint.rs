@@ -179,7 +179,7 @@ impl Joint {
                     let came = layers.before[seat][before];
                     let gain: Vec<f64> = q.iter().map(|q| q - value).collect();
                     let (context, weight) = match config.form {
-                        Form::Ordered => (state * value_count(&layers, seat) + before, 1.0),
+                        Form::Ordered => (state * layers.before[seat].len() + before, 1.0),
                         _ => (state, came),
                     };
                     let logits = &mut self.logits[seat][context * own..(context + 1) * own];
@@ -256,11 +256,6 @@ impl Joint {
         let target = self.policy(&config.form, task.states, &moves, true);
         Play { policy, target: Some(target), steps: Some(0), ..Play::default() }
     }
-}
-
-/// Number of combinations of moves before a seat.
-fn value_count(layers: &Layers, seat: usize) -> usize {
-    layers.before[seat].len()
 }
 
 /// The process that counts suggest, with one channel of reward. A pair that was never seen leads nowhere and gives nothing but the penalty.

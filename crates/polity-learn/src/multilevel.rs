@@ -150,7 +150,7 @@ mod tests {
     use crate::learner::Batch;
     use crate::learner::testing::{sample, task};
     use crate::process::Objective;
-    use crate::process_library::{chain, garnet};
+    use crate::process_library::garnet;
     use polity_base::rng::Stream;
 
     /// The estimate over levels has the mean of the long batch: with values and logits at 0, that of the reward.
@@ -187,43 +187,5 @@ mod tests {
         assert!((mean - expected).abs() < 0.03, "{mean} {expected}");
         // Six levels cost a step each.
         assert!((cost - 6.0).abs() < 0.2, "{cost}");
-    }
-
-    #[test]
-    #[ignore = "prints a comparison"]
-    fn compared_on_chains() {
-        for (states, climb) in [(4, 0.5), (6, 0.5), (8, 0.5)] {
-            for adaptive in [false, true] {
-                for (actor, critic) in [(0.05, 0.1), (0.2, 0.2), (0.5, 0.5), (1.0, 1.0)] {
-                    for batches in [
-                        Batches::Levels { most: 1024 },
-                        Batches::Fixed { steps: 11 },
-                        Batches::Fixed { steps: 100 },
-                        Batches::Fixed { steps: 1 },
-                    ] {
-                        let mut gaps = Vec::new();
-                        for seed in 0..6 {
-                            let mut draws = Draws::new(6, Stream::World, 1, seed);
-                            let process = chain(states, climb, 0.1);
-                            let task = task(&process, Objective::Average, vec![1.0]);
-                            let config = Config { batches, actor, critic, adaptive };
-                            let (mut learner, mut batch) = (MultiLevel::default(), Batch::default());
-                            let (mut at, mut used, mut target) = (0, 0, Vec::new());
-                            while used < 40_000 {
-                                let view = View { task: &task, batch: &batch, model: None, baseline: None };
-                                let play = learner.play(&config, &view, &mut draws);
-                                let steps = play.steps.unwrap() as usize;
-                                used += steps;
-                                target = play.policy;
-                                batch = sample(&process, &target, &mut at, steps, &mut draws);
-                            }
-                            let value = process.evaluate(&Objective::Average, &[1.0], &target).value;
-                            gaps.push((100.0 * value).round() / 100.0);
-                        }
-                        println!("{states} {climb} adaptive {adaptive} {actor} {critic} {batches:?}: {gaps:?}");
-                    }
-                }
-            }
-        }
     }
 }

@@ -157,7 +157,7 @@ impl TabularLearner {
                 model.is_some() || config.recorded.is_some(),
                 "the algorithm `joint` needs a known process (`known: true`) or `recorded`",
             ),
-            Config::Improper(_) => Ok(()),
+            Config::Improper(config) => improper::check(&config.controllers, task.actions()).map_err(Fault),
             Config::MultiLevel(_) => unless(
                 task.objective == Objective::Average,
                 "the algorithm `multi-level` is for the mean reward: `objective: {kind: average}`",

@@ -44,6 +44,9 @@ struct Slots {
     baseline: TableSlot,
 }
 
+/// The largest number of transitions that are drawn for an agent, and of values of stages, states and actions.
+const MOST: usize = 2_000_000;
+
 /// The actions, by number.
 const PLAY: u16 = 0;
 const INSTEAD: u16 = 1;
@@ -186,12 +189,18 @@ impl SplitWorld for DecisionProcess {
                 "{states} states and {actions} joint actions are too many; at most {LARGEST} pairs can be solved"
             );
             Invalid::unless(small, key, why)?;
+            let transitions = if kind.dense() { states * actions * states } else { 0 };
+            let why = format!("{transitions} transitions are too many; at most {MOST} can be drawn for each agent");
+            Invalid::unless(transitions <= MOST, key, why)?;
             let process = kind.build(&mut Draws::new(0, Stream::Seat, 0, 0));
             process.check().map_err(|message| Invalid { key: key.into(), message })?;
             Ok(process)
         };
         let process = build(&params.process, "process")?;
         let (objective, weights) = params.objective(process.channels)?;
+        let values = Process::stages(&objective) * process.pairs();
+        let why = format!("{values} values of stages, states and actions are too many; at most {MOST}");
+        Invalid::unless(values <= MOST, "objective", why)?;
         if let Some(change) = &params.change {
             let fixed = !change.process.drawn() && !params.process.drawn();
             Invalid::unless(fixed, "change", "only processes of which nothing is drawn can change")?;

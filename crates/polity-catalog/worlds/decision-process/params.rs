@@ -223,6 +223,11 @@ impl Kind {
         }
     }
 
+    /// Whether each pair leads to every state.
+    pub(super) fn dense(&self) -> bool {
+        matches!(self, Kind::Garnet { .. } | Kind::Climbing { .. })
+    }
+
     /// Checks what would make the process impossible to build.
     pub(super) fn check(&self, key: &str) -> Result<(), Invalid> {
         let at = |name: &str| format!("{key}.{name}");

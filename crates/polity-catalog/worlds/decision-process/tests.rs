@@ -86,6 +86,12 @@ fn what_cannot_be_is_refused() {
     assert!(text.contains("process") && text.contains("add up to 1"), "{text}");
     let text = no(json!({"process": {"kind": "catch", "width": 60, "height": 60}}), &q);
     assert!(text.contains("658800 states and 9 joint actions are too many"), "{text}");
+    let garnet = json!({"kind": "garnet", "states": 2000, "moves": [3], "branching": 2});
+    let text = no(json!({"process": garnet}), &q);
+    assert!(text.contains("12000000 transitions are too many"), "{text}");
+    let long = json!({"process": {"kind": "chain", "states": 2000, "climb": 1, "small": 0},
+        "objective": {"kind": "episodic", "steps": 1000}});
+    assert!(no(long, &q).contains("4000000 values"));
     let text = no(json!({"weights": [1, 2]}), &q);
     assert!(text.contains("2 numbers do not fit 1 channels"), "{text}");
     let log = json!({"kind": "value-mapping", "channels": [{"part": "sum", "mapping": {"kind": "log", "scale": 1, "offset": 1}}]});
