@@ -156,8 +156,9 @@ impl Improper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::Step;
     use crate::learner::testing::{sample, task};
-    use crate::process::Objective;
+    use crate::process::{Objective, Process};
     use crate::process_library::queues;
     use polity_base::rng::{Draws, Stream};
 
@@ -189,6 +190,69 @@ mod tests {
         }
         let fixed = learnt(Rule::Fixed, [0.2, 0.6], 0);
         assert!(fixed.0 == 0.5 && fixed.1 < -0.4, "{fixed:?}");
+    }
+
+    /// Steps of 0.02 s until the pole leans more than 0.21 or the cart is 2.4 away, at most 500. In each step a controller of those given by
+    /// their gains sets the force, as `choose` says.
+    fn balance(gains: &[[f64; 4]], draws: &mut Draws, mut choose: impl FnMut(&mut Draws) -> usize) -> Vec<usize> {
+        let mut s: [f64; 4] = std::array::from_fn(|_| draws.range(-0.05, 0.05));
+        let mut chosen = Vec::new();
+        while chosen.len() < 500 && s[0].abs() <= 2.4 && s[2].abs() <= 0.21 {
+            chosen.push(choose(draws));
+            let gain = gains[chosen[chosen.len() - 1]];
+            let force = (0..4).map(|i| gain[i] * s[i]).sum::<f64>().clamp(-20.0, 20.0);
+            let (sine, cosine) = (libm::sin(s[2]), libm::cos(s[2]));
+            let pushed = (force + 0.05 * s[3] * s[3] * sine) / 1.1;
+            let turned = (9.8 * sine - cosine * pushed) / (0.5 * (4.0 / 3.0 - 0.1 * cosine * cosine / 1.1));
+            s[1] += 0.02 * (pushed - 0.05 * turned * cosine / 1.1);
+            s[0] += 0.02 * s[1];
+            s[3] += 0.02 * turned;
+            s[2] += 0.02 * s[3];
+        }
+        chosen
+    }
+
+    #[test]
+    fn a_cart_pole_is_balanced_by_controllers_each_of_which_drops_it() {
+        // One turns back to the middle too hard, one away from it.
+        let gains = [[8.78, 1.72, 29.1, 7.1], [-23.22, 1.72, 29.1, 7.1]];
+        let process = Process { states: 1, moves: vec![2], channels: 1, ..Process::default() };
+        let mut task = task(&process, Objective::Average, vec![1.0]);
+        task.features = vec![1];
+        let controllers = vec![Controller::Always(0), Controller::Always(1)];
+        let run = |rule, seed: u32, rounds: u32| {
+            let mut draws = Draws::new(9, Stream::World, 0, seed);
+            let config = Config { controllers: controllers.clone(), rule, step: 20.0, critic: 0.1, discount: 0.99 };
+            let (mut learner, mut batch) = (Improper::default(), Batch::default());
+            let mut lengths = Vec::new();
+            for _ in 0..rounds {
+                let view = View { task: &task, batch: &batch, model: None, baseline: None };
+                let policy = learner.play(&config, &view).policy;
+                batch = Batch::default();
+                lengths.clear();
+                for _ in 0..20 {
+                    let chosen = balance(&gains, &mut draws, |draws| usize::from(!draws.chance(policy[0])));
+                    let n = chosen.len();
+                    lengths.push(n as f64);
+                    for (i, action) in chosen.into_iter().enumerate() {
+                        batch.steps.push(Step { state: 0, action: action as u32, next: 0, ends: i + 1 == n });
+                        batch.rewards.push(if i + 1 == n && n < 500 { -1.0 } else { 0.0 });
+                    }
+                }
+            }
+            (learner.shares()[0], lengths.iter().sum::<f64>() / 20.0)
+        };
+        let mut draws = Draws::new(9, Stream::World, 1, 0);
+        for only in 0..2 {
+            let longest = (0..50).map(|_| balance(&gains, &mut draws, |_| only).len()).max();
+            println!("controller {only}: {longest:?}");
+            assert!(longest.is_some_and(|longest| longest < 500));
+        }
+        for seed in 0..5 {
+            let (learnt, fixed) = (run(Rule::Gradient, seed, 150), run(Rule::Fixed, seed, 1));
+            println!("learnt {learnt:?}, equal shares {fixed:?}");
+            assert!(learnt.1 > 450.0 && fixed.1 < 250.0, "{learnt:?} {fixed:?}");
+        }
     }
 
     #[test]
