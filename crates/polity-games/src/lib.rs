@@ -8,6 +8,7 @@ pub mod correlated;
 pub mod equilibrium;
 pub mod extensive;
 mod gambit;
+pub mod hiring;
 pub mod iterated;
 pub mod learn;
 pub mod library;
