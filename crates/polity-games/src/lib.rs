@@ -11,6 +11,7 @@ pub mod equilibrium;
 pub mod extensive;
 mod gambit;
 pub mod halpern;
+pub mod hiring;
 pub mod iterated;
 pub mod learn;
 pub mod library;

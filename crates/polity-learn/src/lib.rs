@@ -11,6 +11,7 @@ pub mod joint;
 pub mod learner;
 pub mod linear;
 pub mod multilevel;
+pub mod pacing;
 pub mod process;
 pub mod process_library;
 pub mod spectral;
