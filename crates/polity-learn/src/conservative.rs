@@ -1,6 +1,6 @@
 //! Optimistic exploration that never falls below a floor: step mixtures and mixtures of episodes with a known baseline.
 //!
-//! After Li, Yang, Shen and Yang, "Near-optimal Conservative Exploration in Reinforcement Learning under Episode-wise Constraints" (ICML
+//! After Li, Huang, Shen and Yang, "Near-optimal Conservative Exploration in Reinforcement Learning under Episode-wise Constraints" (ICML
 //! 2023). Rewards of a step must lie in 0 to 1 and depend on state and action alone. Transitions are unknown.
 
 use crate::learner::{Baseline, Counts, Play, Task, View};
