@@ -2,6 +2,7 @@
 
 pub mod convex;
 pub mod filter;
+pub mod gating;
 pub mod incremental;
 pub mod linear;
 pub mod spectral;
