@@ -5,6 +5,7 @@ pub mod concerns;
 pub mod conservative;
 pub mod convex;
 pub mod filter;
+pub mod gating;
 pub mod improper;
 pub mod incremental;
 pub mod joint;

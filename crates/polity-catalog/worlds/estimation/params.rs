@@ -27,6 +27,8 @@ pub enum Kind {
     ParticleFilter(Filter),
     /// Steers a vehicle that starts in one of three places to a target, by a convex program.
     Steering(Steering),
+    /// Fits a mixture of logistic experts with a softmax gate to more and more points.
+    SoftmaxGating(Gating),
 }
 
 impl Default for Kind {
@@ -290,5 +292,50 @@ impl Steering {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         Invalid::within(10..=30, "study.steering.steps", self.steps)?;
         Invalid::within(0.0001..=0.999, "study.steering.risk", self.risk)
+    }
+}
+
+/// What the gate sees of the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateInput {
+    /// The input.
+    #[default]
+    Plain,
+    /// Its hyperbolic tangent.
+    Modified,
+}
+
+/// Two true logistic experts, of which the first is fitted by two. Each round has ten times as many points, and is a new run.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gating {
+    /// The slope of the first expert's logit; at 0 it vanishes. -3 to 3.
+    pub(super) slope: f64,
+    /// What the gate sees.
+    pub(super) gate: GateInput,
+    /// The first round has 10 to this power points; 3 to 12.
+    pub(super) first: u32,
+    /// Rounds; 2 to 8.
+    pub(super) rounds: u32,
+    /// Standard deviation of what the start of the fit is moved from the truth; 0 to 1.
+    pub(super) spread: f64,
+    /// Iterations of the fit; 1 to 10000.
+    pub(super) iterations: u32,
+}
+
+impl Default for Gating {
+    fn default() -> Self {
+        Gating { slope: 2.0, gate: GateInput::Plain, first: 6, rounds: 5, spread: 0.1, iterations: 300 }
+    }
+}
+
+impl Gating {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        Invalid::within(-3.0..=3.0, "study.softmax-gating.slope", self.slope)?;
+        Invalid::within(3..=12, "study.softmax-gating.first", self.first)?;
+        Invalid::within(2..=8, "study.softmax-gating.rounds", self.rounds)?;
+        Invalid::within(0.0..=1.0, "study.softmax-gating.spread", self.spread)?;
+        Invalid::within(1..=10_000, "study.softmax-gating.iterations", self.iterations)
     }
 }

@@ -2,6 +2,7 @@
 
 mod digits;
 mod filter;
+mod gating;
 mod processes;
 mod steering;
 mod stream;
@@ -20,6 +21,7 @@ pub(super) fn open(kind: Kind, setup: &WorldSetup<'_>) -> Result<Box<dyn Study>,
         Kind::DecisionProcesses(params) => Box::new(processes::Labels::open(params)?),
         Kind::ParticleFilter(params) => Box::new(filter::Tracking::open(params)?),
         Kind::Steering(params) => Box::new(steering::Vehicles::open(params)?),
+        Kind::SoftmaxGating(params) => Box::new(gating::Fits::open(params)?),
     })
 }
 

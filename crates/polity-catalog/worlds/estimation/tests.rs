@@ -106,11 +106,21 @@ fn vehicles_end_in_the_target_distribution_if_they_follow_their_own_component() 
 }
 
 #[test]
+fn losses_of_a_regular_mixture_fall_as_the_root_of_points() {
+    let params = json!({"softmax-gating": {"slope": 2.0, "first": 7, "rounds": 3}});
+    let scenario = without_error(study(10, 20, &params), "loss");
+    let slope = last(&scenario, "slope-loss");
+    assert!((-0.75..-0.3).contains(&slope), "{slope}");
+    assert!(last(&scenario, "gain") >= 0.0);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_key() {
     for (params, key) in [
         (json!({"gaussian-stream": {"dimensions": 0}}), "dimensions"),
         (json!({"gaussian-stream": {"dimensions": 64, "rounds": 5, "grows": "dimensions"}}), "rounds"),
         (json!({"particle-filter": {"particles": 1}}), "particles"),
+        (json!({"softmax-gating": {"rounds": 1}}), "rounds"),
         (json!({"steering": {"risk": 0.0001}}), "no point lies within all cones"),
         (json!({"decision-processes": {"pull": 2}}), "pull"),
         (json!({"digits": {"images": "3g", "pixel": 0}}), "pixel"),

@@ -37,6 +37,7 @@ impl Study for Vehicles {
             Figure { name: "distance-squared", doc: "its square; 24 on average in the target" },
             Figure { name: "offset", doc: "sum of the standardised entries, divided by 2; 0 on average in the target" },
             Figure { name: "spent", doc: "sum of squared accelerations so far" },
+            Figure { name: "excess", doc: "what was spent, less what is planned for all steps, as a share of it" },
             Figure { name: "planned", doc: "expected sum of squared accelerations of the whole plan" },
         ]
     }
@@ -73,6 +74,7 @@ impl Study for Vehicles {
             distance * distance,
             standard.iter().sum::<f64>() / 2.0,
             *spent,
+            *spent / self.plan.cost - 1.0,
             self.plan.cost,
         ]);
     }
