@@ -29,12 +29,13 @@ fn agents_obey_the_optimal_mechanism_and_shirk_with_a_flat_one() {
 
 #[test]
 fn a_learner_regrets_less_and_less_in_a_round() {
-    let world = json!({"mechanism": "learner", "first": 4000, "horizons": 6});
+    let world = json!({"mechanism": "learner", "first": 16_000, "horizons": 6});
     let played = play(&scenario(&world, 30));
+    // Horizons of 1, 2, 4 ... 32 times as many rounds: 63 times as many in all, and 63^(2/3) is 16.
     let regret = |step: usize| metric(&played.rounds[step], "regret");
-    assert!(regret(29) > regret(4) && regret(29) < 16.0 * regret(4), "{} {}", regret(29), regret(4));
+    assert!(regret(29) > regret(4) && regret(29) < 25.0 * regret(4), "{} {}", regret(29), regret(4));
     let slope = metric(played.rounds.last().unwrap(), "slope");
-    assert!((0.4..0.95).contains(&slope), "{slope}");
+    assert!((0.5..0.85).contains(&slope), "{slope}");
     // Episodes end after the last horizon: five steps each.
     assert_eq!(metric(played.rounds.last().unwrap(), "episodes"), 2.0);
     assert_eq!(metric(&played.rounds[28], "episodes"), 0.0);
