@@ -97,6 +97,33 @@ fn a_plain_population_agrees_on_rewards_and_partners() {
 }
 
 #[test]
+fn only_pairs_in_which_both_keep_each_other_know_each_other() {
+    const N: usize = 12;
+    // Whether they know their partner is read from what they do.
+    let actions = json!([{"act": "keep", "when": "stage == 0 and chance(0.6)"}, {"act": "cooperate", "when": "stage == 1 and seen == 0"}]);
+    let mut society =
+        open(&society(8, N as u32, &json!({"selection": true, "cycles": 30}), &actions), &Inputs::default(), 1)
+            .unwrap();
+    let place = society.interface().columns.iter().position(|column| &*column.name == "partner").unwrap();
+    let (mut partner, mut kept, mut stage) = (society.column(place), [false; N], 1);
+    let mut one_sided = 0;
+    while let Then::Round(_) = society.poll(Vec::new()).unwrap().then {
+        let mut acted = [false; N];
+        for act in society.acts().flat_map(|acts| acts.rows.iter().copied().collect::<Vec<_>>()) {
+            acted[act.who as usize] = true;
+        }
+        if stage == 0 {
+            kept = std::array::from_fn(|who| acted[who] && acted[partner[who] as usize]);
+            one_sided += (0..N).filter(|who| acted[*who] != acted[partner[*who] as usize]).count();
+        } else {
+            assert_eq!(acted, kept.map(|kept| !kept));
+        }
+        (partner, stage) = (society.column(place), 1 - stage);
+    }
+    assert!(one_sided > 50, "{one_sided}");
+}
+
+#[test]
 fn what_is_seen_depends_on_the_switches() {
     // They cooperate at first, and then only with those whose last act they do not know: with a reputation never again.
     let wary = json!([{"act": "cooperate", "when": "stage == 1 and seen == 0"}]);
