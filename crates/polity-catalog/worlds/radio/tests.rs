@@ -1,4 +1,4 @@
-//! Interference against all pairs, energy against counts, lost messages.
+//! Interference against all pairs, energy and messages against counts, refusals.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use crate::testing::{Played, metric, open, play, refused};
@@ -68,7 +68,7 @@ fn energy_is_that_of_signals_and_messages() {
 }
 
 #[test]
-fn messages_reach_neighbours_and_some_are_lost() {
+fn every_message_counts_whoever_hears_it() {
     let heard = |loss: f64, reach: f64| {
         let world = json!({"loss": loss, "reach": reach});
         let scenario = network(2, 400, 6, &world, &json!([{"act": "tell"}, {"act": "power", "value": "1"}]));
