@@ -134,10 +134,7 @@ impl MultiLevel {
                 while draws.chance(0.5) {
                     level += 1;
                 }
-                match 1u32.checked_shl(level).filter(|steps| *steps <= most) {
-                    Some(steps) => steps,
-                    None => 1,
-                }
+                1u32.checked_shl(level).filter(|steps| *steps <= most).unwrap_or(1)
             }
         };
         Play { policy, steps: Some(steps), ..Play::default() }

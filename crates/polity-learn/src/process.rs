@@ -78,6 +78,11 @@ impl Process {
         self.states * self.actions()
     }
 
+    /// The pairs of a state.
+    fn of(&self, state: usize) -> std::ops::Range<usize> {
+        state * self.actions()..(state + 1) * self.actions()
+    }
+
     /// The sum of a pair's rewards over channels, each times its weight.
     #[must_use]
     pub fn reward(&self, pair: usize, weights: &[f64]) -> f64 {
@@ -231,7 +236,7 @@ impl Process {
         for _ in 0..100_000 {
             let mut change = 0.0f64;
             for state in 0..self.states {
-                for pair in state * self.actions()..(state + 1) * self.actions() {
+                for pair in self.of(state) {
                     q[pair] = self.reward(pair, weights) + discount * self.ahead(pair, &v);
                 }
                 let new = self.value_at(state, &q, policy);
@@ -250,14 +255,12 @@ impl Process {
         let n = self.states;
         let mut matrix = vec![vec![0.0; n]; n];
         let mut right = vec![0.0; n];
-        for state in 0..n {
-            matrix[state][state] = 1.0;
-            for pair in state * self.actions()..(state + 1) * self.actions() {
-                right[state] += policy[pair] * self.reward(pair, weights);
-                for (to, p) in &self.next[pair] {
-                    if !self.terminal[*to as usize] {
-                        matrix[state][*to as usize] -= discount * policy[pair] * p;
-                    }
+        for (state, (row, right)) in matrix.iter_mut().zip(&mut right).enumerate() {
+            row[state] = 1.0;
+            for pair in self.of(state) {
+                *right += policy[pair] * self.reward(pair, weights);
+                for (to, p) in self.next[pair].iter().filter(|(to, _)| !self.terminal[*to as usize]) {
+                    row[*to as usize] -= discount * policy[pair] * p;
                 }
             }
         }
@@ -269,7 +272,7 @@ impl Process {
     pub fn stationary(&self, policy: &[f64]) -> Vec<f64> {
         let n = self.states;
         let flow = |from: usize, put: &mut dyn FnMut(usize, f64)| {
-            for pair in from * self.actions()..(from + 1) * self.actions() {
+            for pair in self.of(from) {
                 for (to, p) in &self.next[pair] {
                     put(*to as usize, policy[pair] * p);
                 }
@@ -278,10 +281,8 @@ impl Process {
         if n <= DENSE {
             // Balance in each state but the last; shares add up to 1.
             let mut matrix = vec![vec![0.0; n]; n];
-            for from in 0..n {
-                flow(from, &mut |to, p| matrix[to][from] += p);
-                matrix[from][from] -= 1.0;
-            }
+            (0..n).for_each(|from| flow(from, &mut |to, p| matrix[to][from] += p));
+            matrix.iter_mut().enumerate().for_each(|(state, row)| row[state] -= 1.0);
             matrix[n - 1] = vec![1.0; n];
             let mut right = vec![0.0; n];
             right[n - 1] = 1.0;
@@ -306,8 +307,7 @@ impl Process {
 
     /// The mean reward of a policy in each state.
     fn rewarded(&self, weights: &[f64], policy: &[f64]) -> Vec<f64> {
-        let pairs = |state: usize| state * self.actions()..(state + 1) * self.actions();
-        let mean = |state: usize| pairs(state).map(|pair| policy[pair] * self.reward(pair, weights)).sum();
+        let mean = |state: usize| self.of(state).map(|pair| policy[pair] * self.reward(pair, weights)).sum();
         (0..self.states).map(mean).collect()
     }
 
@@ -316,12 +316,10 @@ impl Process {
         let n = self.states;
         let mut matrix = vec![vec![0.0; n]; n];
         let mut right: Vec<f64> = rewarded.iter().map(|reward| reward - gain).collect();
-        for state in 1..n {
-            matrix[state][state] = 1.0;
-            for pair in state * self.actions()..(state + 1) * self.actions() {
-                for (to, p) in &self.next[pair] {
-                    matrix[state][*to as usize] -= policy[pair] * p;
-                }
+        for (state, row) in matrix.iter_mut().enumerate().skip(1) {
+            row[state] = 1.0;
+            for pair in self.of(state) {
+                self.next[pair].iter().for_each(|(to, p)| row[*to as usize] -= policy[pair] * p);
             }
         }
         (matrix[0][0], right[0]) = (1.0, 0.0);
