@@ -35,8 +35,6 @@ pub struct Settings {
     pub age: u32,
     /// See `age`.
     pub weight: f64,
-    /// The most weight that a component has, in points: older points are forgotten beyond it. Infinite: none is.
-    pub memory: f64,
 }
 
 impl Settings {
@@ -150,7 +148,7 @@ impl Mixture {
         let d = settings.dimensions();
         let component = &mut self.components[k];
         component.age = component.age.saturating_add(1);
-        component.weight = (component.weight + share).min(settings.memory);
+        component.weight += share;
         let w = share / component.weight;
         let error: Vec<f64> = point.iter().zip(&component.mean).map(|(x, m)| x - m).collect();
         component.mean.iter_mut().zip(&error).for_each(|(mean, e)| *mean += w * e);
@@ -180,12 +178,6 @@ impl Mixture {
     /// Returns the expected rest of a point whose first entries are known. `None` without components, or if a matrix is singular.
     #[must_use]
     pub fn expect(&self, settings: &Settings, known: &[f64]) -> Option<Vec<f64>> {
-        self.expect_within(settings, known, f64::INFINITY)
-    }
-
-    /// The same; `None` also if what is known has a squared distance above `limit` from every component.
-    #[must_use]
-    pub fn expect_within(&self, settings: &Settings, known: &[f64], limit: f64) -> Option<Vec<f64>> {
         let (d, n) = (settings.dimensions(), known.len());
         let rest = d - n;
         let mut distances = Vec::new();
@@ -222,9 +214,6 @@ impl Mixture {
                 }
             }
         }
-        if distances.iter().all(|distance| *distance > limit) {
-            return None;
-        }
         let scores: Vec<f64> = (0..guesses.len())
             .map(|k| libm::log(self.components[k].weight) - 0.5 * (scale[k] + distances[k]))
             .collect();
@@ -260,7 +249,7 @@ mod tests {
     use polity_base::rng::{Draws, Stream};
 
     fn settings(form: Form, d: usize) -> Settings {
-        Settings { form, variances: vec![0.5; d], novelty: 0.001, most: 5, age: 0, weight: 0.0, memory: f64::INFINITY }
+        Settings { form, variances: vec![0.5; d], novelty: 0.001, most: 5, age: 0, weight: 0.0 }
     }
 
     /// Points of three correlated clusters.

@@ -41,7 +41,6 @@ impl Images {
             most: params.components as usize,
             age: 0,
             weight: 0.0,
-            memory: f64::INFINITY,
         };
         Ok(Images { images, learned, shuffled: params.shuffled, settings })
     }

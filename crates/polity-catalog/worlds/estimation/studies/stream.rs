@@ -95,7 +95,6 @@ impl Study for Points {
             most: clusters as usize,
             age: 0,
             weight: 0.0,
-            memory: f64::INFINITY,
         };
         let before = mixture.operations;
         for i in 0..points {
