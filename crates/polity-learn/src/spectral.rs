@@ -72,12 +72,9 @@ pub fn k_means(points: &[f64], dimensions: usize, groups: usize, draws: &mut Dra
                 sizes[k] += 1.0;
                 sums[k * dimensions..(k + 1) * dimensions].iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
             }
-            for k in 0..groups {
-                if sizes[k] > 0.0 {
-                    for d in k * dimensions..(k + 1) * dimensions {
-                        centres[d] = sums[d] / sizes[k];
-                    }
-                }
+            let of_groups = centres.chunks_mut(dimensions.max(1)).zip(sums.chunks(dimensions.max(1))).zip(&sizes);
+            for ((centre, sum), size) in of_groups.filter(|(_, size)| **size > 0.0) {
+                centre.iter_mut().zip(sum).for_each(|(x, sum)| *x = sum / size);
             }
             if !changed {
                 break;

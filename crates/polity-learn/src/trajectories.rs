@@ -93,7 +93,7 @@ pub fn gridworld(slip: f64, mix: f64) -> ([Process; 2], Vec<f64>) {
     };
     // Left, right, up, down.
     let neighbour = |state: usize, direction: usize| match direction {
-        0 if state % SIDE > 0 => state - 1,
+        0 if !state.is_multiple_of(SIDE) => state - 1,
         1 if state % SIDE < SIDE - 1 => state + 1,
         2 if state >= SIDE => state - SIDE,
         3 if state + SIDE < STATES => state + SIDE,

@@ -223,9 +223,8 @@ fn quantities_of_the_group_are_those_of_a_plain_list() {
             assert_eq!(found[4], [count(sorted[3]); 5]);
             assert_eq!(found[5], [count(sorted[0]); 5]);
             assert_eq!(found[7], [x[0]; 5]);
-            for seat in 0..5 {
-                let own = found[0][seat];
-                let rank = 1.0 + x.iter().filter(|other| **other > own).count() as f64;
+            for (seat, own) in found[0].iter().enumerate() {
+                let rank = 1.0 + x.iter().filter(|other| *other > own).count() as f64;
                 // The third has not acted.
                 assert_eq!(found[6][seat], if seat == 2 { 0.0 } else { rank });
                 assert_eq!(found[8][seat], count((seat + 1) as f64));

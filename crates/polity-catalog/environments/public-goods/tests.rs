@@ -21,7 +21,7 @@ fn rewards_are_those_of_the_formula_and_come_at_the_end() {
     let mut society = open(&game(80, 12, &world, &by_lot), &Inputs::default(), 1).unwrap();
     let (mut given, mut round, mut missed): (Vec<Vec<f64>>, usize, u32) = (vec![Vec::new(); 3], 0, 0);
     while let Then::Round(_) = society.poll(Vec::new()).unwrap().then {
-        for act in society.acts().flat_map(|acts| acts.rows.iter().copied().collect::<Vec<_>>()) {
+        for act in society.acts().flat_map(|acts| acts.rows.to_vec()) {
             assert_eq!(act.who as usize % 4, round % 4, "in turn");
             given[act.who as usize / 4].push(act.value / 2.0);
         }

@@ -39,7 +39,7 @@ fn a_plain_population_agrees_on_rewards_and_partners() {
     let mut cooperation = Vec::new();
     while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
         let mut acted = [false; N];
-        for act in society.acts().flat_map(|acts| acts.rows.iter().copied().collect::<Vec<_>>()) {
+        for act in society.acts().flat_map(|acts| acts.rows.to_vec()) {
             assert_eq!(act.kind, [0, 2, 4, 4][stage], "the action of the stage");
             acted[act.who as usize] = true;
         }
@@ -109,7 +109,7 @@ fn only_pairs_in_which_both_keep_each_other_know_each_other() {
     let mut one_sided = 0;
     while let Then::Round(_) = society.poll(Vec::new()).unwrap().then {
         let mut acted = [false; N];
-        for act in society.acts().flat_map(|acts| acts.rows.iter().copied().collect::<Vec<_>>()) {
+        for act in society.acts().flat_map(|acts| acts.rows.to_vec()) {
             acted[act.who as usize] = true;
         }
         if stage == 0 {

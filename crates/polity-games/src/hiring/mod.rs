@@ -96,7 +96,7 @@ impl Problem {
             return Err("every decision needs a worth, a finite number, in every state".into());
         }
         let fits = |cost: &f64| *cost >= 0.0 && cost.is_finite();
-        if !costs.iter().flatten().all(fits) || !(*cap > 0.0 && cap.is_finite()) {
+        if !(costs.iter().flatten().all(fits) && *cap > 0.0 && cap.is_finite()) {
             return Err("costs must be 0 or more, and the largest payment above 0".into());
         }
         Ok(())

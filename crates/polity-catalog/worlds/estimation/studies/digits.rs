@@ -46,9 +46,12 @@ impl Images {
     }
 }
 
+/// An image: its label and its pixels, each from 0 to 1.
+type Image = (usize, Vec<f64>);
+
 /// Reads a line for each image: a label, then pixels in base 17. An error has the number of its line.
-fn read(text: &str) -> Result<Vec<(usize, Vec<f64>)>, (usize, String)> {
-    let mut images: Vec<(usize, Vec<f64>)> = Vec::new();
+fn read(text: &str) -> Result<Vec<Image>, (usize, String)> {
+    let mut images: Vec<Image> = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let mut values = line.chars().map(|c| c.to_digit(17));
         let label = values.next().flatten().filter(|label| *label < 10);
