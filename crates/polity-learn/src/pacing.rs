@@ -90,8 +90,9 @@ mod tests {
     fn a_pacer_spends_its_budget_and_no_more_and_nears_the_best_fixed_multiplier() {
         // Values and prices uniform on 0 to 1. With multiplier m a bidder wins with probability 1 / (2 (1 + m)) and pays 1 / (6 (1 + m)^2) on average.
         for rate in [0.02, 0.05, 0.1] {
-            let auctions = 20_000;
-            let mut pacer = Pacer::new(rate, auctions, 0.02).unwrap();
+            // Long, since what is spent while the multiplier is still low counts.
+            let auctions = 200_000;
+            let mut pacer = Pacer::new(rate, auctions, 0.05).unwrap();
             let mut draws = Draws::new(1, Stream::World, 0, 0);
             let (mut gained, mut spent) = (0.0, 0.0);
             for _ in 0..auctions {

@@ -32,7 +32,8 @@ fn small(world: &str, policy: Json) -> Json {
         "epidemic" => scenario["world"]["initial"] = json!(0.1),
         _ => {}
     }
-    scenario["agents"] = json!(40);
+    // Enough whole episodes of games with 2 to 6 seats.
+    scenario["agents"] = json!(60);
     scenario
 }
 

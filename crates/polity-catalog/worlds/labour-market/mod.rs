@@ -155,6 +155,11 @@ impl LabourMarket {
     }
 
     fn declare_agents(declare: &mut DeclareSplit<Self>) -> (NumberSlot, Acts) {
+        declare.number("role", "0 for an individual, 1 for a firm, 2 for the government", |_, _, row| match row {
+            Row::Individual { .. } => 0.0,
+            Row::Firm { .. } => 1.0,
+            Row::Government => 2.0,
+        });
         let doc = "1 if the agent is an individual who could begin training";
         declare.number("may-train", doc, |_, _, row| {
             truth(matches!(row, Row::Individual { skilled: false, training: 0, .. }))
