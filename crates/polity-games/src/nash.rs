@@ -197,7 +197,7 @@ fn vertex(payoffs: &[Vec<f64>], support: &[usize], replies: &[usize], found: &mu
 }
 
 /// Advances to the next subset of `0..n` of the same size, in lexicographic order; false after the last one.
-fn next_subset(subset: &mut [usize], n: usize) -> bool {
+pub(crate) fn next_subset(subset: &mut [usize], n: usize) -> bool {
     let size = subset.len();
     let Some(place) = (0..size).rev().find(|place| subset[*place] < n - size + place) else { return false };
     subset[place] += 1;

@@ -18,6 +18,19 @@ pub struct Attitude {
     pub tremble: f64,
 }
 
+impl Attitude {
+    fn check(self) -> Result<(), String> {
+        let Attitude { aversion, tremble } = self;
+        if !(aversion >= 0.0 && aversion.is_finite()) {
+            return Err(format!("the aversion must be 0 or more, and finite; it is {aversion}"));
+        }
+        if !(0.0..=1.0).contains(&tremble) {
+            return Err(format!("the tremble must be from 0 to 1; it is {tremble}"));
+        }
+        Ok(())
+    }
+}
+
 /// A risk-averse equilibrium.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RiskAverse {
@@ -47,19 +60,39 @@ pub struct RiskAverse {
 /// assert!(averse.equilibrium.strategies()[0][1] > 0.99);
 /// ```
 pub fn equilibrium(game: &Game, attitude: Attitude) -> Result<RiskAverse, String> {
+    attitude.check()?;
     let Attitude { aversion, tremble } = attitude;
-    if !(aversion >= 0.0 && aversion.is_finite()) {
-        return Err(format!("the aversion must be 0 or more, and finite; it is {aversion}"));
-    }
-    if !(0.0..=1.0).contains(&tremble) {
-        return Err(format!("the tremble must be from 0 to 1; it is {tremble}"));
-    }
     let responses = Responses::new(game, aversion, tremble)?;
     let strategies = path::limit(&responses)?;
     let variances = (0..strategies.len()).map(|player| variance(game, &strategies, tremble, player)).collect();
     let regret = responses.gap(&strategies) * responses.scale;
     let neutral = Equilibrium::of(game, strategies);
     Ok(RiskAverse { neutral_regret: neutral.regret, equilibrium: Equilibrium { regret, ..neutral }, variances })
+}
+
+/// Finds all risk-averse equilibria in pure strategies, as combinations: one index for each player. None may exist.
+///
+/// # Errors
+/// As [`equilibrium`].
+///
+/// ```
+/// use polity_games::{library, risk};
+///
+/// // Both equilibria of the stag hunt are pure. To those who avoid risk only the safe one is left.
+/// let game = library::named("stag-hunt").unwrap();
+/// assert_eq!(risk::pure(&game, risk::Attitude { aversion: 0.0, tremble: 0.1 }).unwrap().len(), 2);
+/// assert_eq!(risk::pure(&game, risk::Attitude { aversion: 2.0, tremble: 0.1 }).unwrap(), [[1, 1]]);
+/// ```
+pub fn pure(game: &Game, attitude: Attitude) -> Result<Vec<Vec<usize>>, String> {
+    attitude.check()?;
+    let responses = Responses::new(game, attitude.aversion, attitude.tremble)?;
+    let sizes = game.sizes();
+    let certain = |(own, size): (&usize, &usize)| (0..*size).map(|i| f64::from(u8::from(i == *own))).collect();
+    let stable = |profile: &Vec<usize>| {
+        let strategies: Vec<Vec<f64>> = profile.iter().zip(&sizes).map(certain).collect();
+        responses.gap(&strategies) < 1e-9
+    };
+    Ok(game.profiles().filter(stable).collect())
 }
 
 /// Returns the variance of a player's payoff that the others' play causes: of the mean over the player's own mixture. The others

@@ -117,16 +117,24 @@ pub(crate) fn packing(objective: &[f64], rows: &[Vec<f64>]) -> Result<Vec<f64>, 
 }
 
 /// Returns the greatest `objective · x` of all x ≥ 0 with sum 1 and `rows · x` ≤ 0.
+pub(crate) fn mixture(objective: &[f64], rows: &[Vec<f64>]) -> Result<Vec<f64>, Trouble> {
+    normalised(objective, rows, &vec![1.0; objective.len()])
+}
+
+/// Returns the greatest `objective · x` of all x ≥ 0 with `parts · x` = 1 and `rows · x` ≤ 0. Parts are 0 or more; where one is 0, the objective must not be
+/// above 0.
 ///
 /// The dual simplex method starts where the objective alone is greatest: the right sides of such programs are nearly all 0, on
 /// which the primal method stalls.
-pub(crate) fn mixture(objective: &[f64], rows: &[Vec<f64>]) -> Result<Vec<f64>, Trouble> {
+pub(crate) fn normalised(objective: &[f64], rows: &[Vec<f64>], parts: &[f64]) -> Result<Vec<f64>, Trouble> {
     let variables = objective.len();
     let width = variables + rows.len();
-    let best = (0..variables).fold(0, |best, i| if objective[i] > objective[best] { i } else { best });
+    let whole = (0..variables).filter(|i| parts[*i] > 0.0);
+    let better = |best: usize, i: usize| if objective[i] / parts[i] > objective[best] / parts[best] { i } else { best };
+    let best = whole.reduce(better).ok_or(Trouble::Infeasible)?;
     let mut given = with_slacks(rows, variables);
     let mut sum = vec![0.0; width + 1];
-    sum[..variables].fill(1.0);
+    sum[..variables].copy_from_slice(parts);
     sum[width] = 1.0;
     given.push(sum);
     let basis = (variables..width).chain([best]).collect();
@@ -206,7 +214,7 @@ pub(crate) fn point(tableau: &Tableau, given: &[Vec<f64>], variables: usize) -> 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::{Trouble, mixture, packing};
+    use super::{Trouble, mixture, normalised, packing};
 
     #[test]
     fn textbook_programs() {
@@ -218,6 +226,8 @@ mod tests {
         // x <= y: half of each at most.
         assert_eq!(mixture(&[1.0, 0.0], &[vec![1.0, -1.0]]).unwrap(), [0.5, 0.5]);
         assert_eq!(mixture(&[1.0, 0.0], &[vec![1.0, 1.0]]), Err(Trouble::Infeasible));
+        // max x - 3y, 2x = 1, x <= 4y.
+        assert_eq!(normalised(&[1.0, -3.0], &[vec![1.0, -4.0]], &[2.0, 0.0]).unwrap(), [0.5, 0.125]);
     }
 
     #[test]

@@ -1,1 +1,21 @@
 //! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
+
+pub mod aggregation;
+pub mod concerns;
+pub mod conservative;
+pub mod convex;
+pub mod filter;
+pub mod gating;
+pub mod improper;
+pub mod incremental;
+pub mod joint;
+pub mod learner;
+pub mod linear;
+pub mod multilevel;
+pub mod pacing;
+pub mod process;
+pub mod process_library;
+pub mod spectral;
+pub mod steering;
+pub mod trajectories;
+pub mod value_mapping;

@@ -52,6 +52,9 @@ pub struct Play {
     /// Each player's strategy in the last round; `None` before the first, and for a player who made no move.
     last: Vec<Option<u16>>,
     rounds: u32,
+    /// How often each player has played each strategy in this episode, and what each has got.
+    played: Vec<Vec<u32>>,
+    gained: Vec<f64>,
 }
 
 impl MatrixGame {
@@ -81,6 +84,68 @@ impl MatrixGame {
 
 /// The maximum number of profiles of a game whose payoffs are described in words and shown in the table.
 const SHOWN: usize = 64;
+/// The maximum number of profiles of a game whose exploitability is measured in every round.
+const MEASURED: usize = 1_000;
+
+/// Returns the lowest and the highest of some numbers.
+fn bounds(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
+    numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
+/// Measures of cooperation in an episode.
+impl MatrixGame {
+    fn declare_measures(game: &Game, declare: &mut DeclareEnvironment<Self>) {
+        let doc = "what all players together got in a round, on average over the episode";
+        declare.scalar("welfare", doc, |_, play: &Play| play.welfare());
+        let all = |profile: &Vec<usize>| (0..game.players.len()).map(|player| game.payoff(profile, player)).sum();
+        let (low, high) = bounds(game.profiles().map(|profile| all(&profile)));
+        let doc = "the welfare as a part of the way from the worst combination of moves to the best; 1 if all are equally good";
+        declare.scalar(
+            "efficiency",
+            doc,
+            move |_, play: &Play| {
+                if high > low { (play.welfare() - low) / (high - low) } else { 1.0 }
+            },
+        );
+        let payoffs = game.profiles().flat_map(|profile| {
+            (0..game.players.len()).map(move |player| game.payoff(&profile, player)).collect::<Vec<_>>()
+        });
+        let (least, _) = bounds(payoffs);
+        let doc = "1 minus the Gini index of what players got in the episode above the game's lowest payoff";
+        declare.scalar("equality", doc, move |_, play: &Play| play.equality(least));
+        if game.size() <= MEASURED {
+            let doc = "what a player could gain in a round by another strategy against the frequencies of the others' moves in the episode, on average over players";
+            declare.scalar("exploitability", doc, |world: &MatrixGame, play| world.exploitability(play));
+        }
+    }
+
+    /// Returns the mean gain of the players' best replies to the frequencies of the others' moves; 0 before the first round, and if
+    /// somebody has made no move.
+    fn exploitability(&self, play: &Play) -> f64 {
+        let frequencies = |counts: &Vec<u32>| {
+            let all = f64::from(counts.iter().sum::<u32>());
+            (all > 0.0).then(|| counts.iter().map(|count| f64::from(*count) / all).collect::<Vec<f64>>())
+        };
+        let Some(mixed) = play.played.iter().map(frequencies).collect::<Option<Vec<_>>>() else { return 0.0 };
+        let (_, gains) = self.game.payoffs_and_gains(&mixed);
+        gains.iter().sum::<f64>() / gains.len() as f64
+    }
+}
+
+impl Play {
+    fn welfare(&self) -> f64 {
+        self.gained.iter().sum::<f64>() / f64::from(self.rounds.max(1))
+    }
+
+    fn equality(&self, least: f64) -> f64 {
+        let mut above: Vec<f64> =
+            self.gained.iter().map(|gained| (gained - least * f64::from(self.rounds)).max(0.0)).collect();
+        above.sort_by(f64::total_cmp);
+        let (n, all) = (above.len() as f64, above.iter().sum::<f64>());
+        let ranked: f64 = (1u32..).zip(&above).map(|(rank, x)| f64::from(rank) * x).sum();
+        if all > 0.0 { 1.0 - (2.0 * ranked / (n * all) - (n + 1.0) / n) } else { 1.0 }
+    }
+}
 
 impl Environment for MatrixGame {
     const NAME: &'static str = "matrix-game";
@@ -110,6 +175,7 @@ impl Environment for MatrixGame {
                 f64::from(u8::from(last.is_some() && last.map(usize::from) == game.strategy(*seat, action)))
             });
         }
+        MatrixGame::declare_measures(&game, declare);
         let repeat = params.repeat;
         Ok(MatrixGame { game, repeat, rules, payoffs, own_last, others_last })
     }
@@ -119,7 +185,12 @@ impl Environment for MatrixGame {
     }
 
     fn reset(&self, _: &Item, _: &mut Draws) -> Play {
-        Play { last: vec![None; self.game.players.len()], rounds: 0 }
+        Play {
+            last: vec![None; self.game.players.len()],
+            rounds: 0,
+            played: self.game.strategies.iter().map(|strategies| vec![0; strategies.len()]).collect(),
+            gained: vec![0.0; self.game.players.len()],
+        }
     }
 
     fn observe(&self, play: &Play, seat: Seat, observation: &mut ObservationRow<'_>) {
@@ -164,15 +235,17 @@ impl Environment for MatrixGame {
         for made in moves {
             if let Some(strategy) = self.strategy(made.seat, made.action) {
                 play.last[made.seat as usize] = Some(strategy as u16);
+                play.played[made.seat as usize][strategy] += 1;
             }
         }
         play.rounds += 1;
         let profile: Option<Vec<usize>> = play.last.iter().map(|last| last.map(usize::from)).collect();
         let seats = 0..self.game.players.len();
-        let rewards = match &profile {
+        let rewards: Vec<f64> = match &profile {
             Some(profile) => seats.map(|seat| self.game.payoff(profile, seat)).collect(),
             None => seats.map(|_| 0.0).collect(),
         };
+        play.gained.iter_mut().zip(&rewards).for_each(|(sum, reward)| *sum += reward);
         StepResult { rewards, results: vec![String::new(); moves.len()], done: play.rounds >= self.repeat }
     }
 }

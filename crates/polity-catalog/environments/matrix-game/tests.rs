@@ -196,3 +196,63 @@ fn games_that_do_not_fit_are_refused() {
     let broken = refused(&game("NFG 1 R", 1, 2, 1, json!("fictitious-play")));
     assert!(broken.contains("world.game") && broken.contains("title"), "{broken}");
 }
+
+#[test]
+fn measures_of_cooperation_are_those_of_plain_sums() {
+    // Three players with two moves each; payoffs by lot, some negative.
+    let payoff = |a: usize, b: usize, c: usize, player: usize| ((a * 5 + b * 3 + c * 7 + player * 11) % 6) as f64 - 2.0;
+    let mut listed = String::new();
+    for c in 0..2 {
+        for b in 0..2 {
+            for a in 0..2 {
+                (0..3).for_each(|player| listed.push_str(&format!(" {}", payoff(a, b, c, player))));
+            }
+        }
+    }
+    let text = format!(
+        "NFG 1 R \"three\" {{ \"p\" \"q\" \"r\" }} {{ {{ \"x\" \"y\" }} {{ \"x\" \"y\" }} {{ \"x\" \"y\" }} }} \"\"{listed}"
+    );
+    let lot = json!({"kind": "rule", "state": {"p": "uniform(0.2, 0.9)", "y": 0}, "update": {"y": "1 if chance(p) else 0"},
+        "actions": [{"act": "y", "when": "y == 1"}, {"act": "x", "when": "y == 0"}]});
+    let mut society =
+        open(&game(&text, 30, 3, 29, lot), &Inputs::default(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let (mut rounds, mut gained, mut played) = (0.0, [0.0; 3], [[0.0; 2]; 3]);
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        let made: Vec<usize> = society
+            .acts()
+            .flat_map(|block| block.rows.iter().map(|act| usize::from(act.kind)).collect::<Vec<_>>())
+            .collect();
+        rounds += 1.0;
+        for player in 0..3 {
+            gained[player] += payoff(made[0], made[1], made[2], player);
+            played[player][made[player]] += 1.0 / 29.0;
+        }
+        let metric = |name: &str| report.metrics.iter().find(|(known, _)| known == name).unwrap().1;
+        assert!((metric("welfare") - gained.iter().sum::<f64>() / rounds).abs() < 1e-9);
+        let above = gained.map(|gained| gained + 2.0 * rounds);
+        let differences: f64 = above.iter().flat_map(|a| above.iter().map(move |b| (a - b).abs())).sum();
+        assert!((metric("equality") - (1.0 - differences / (6.0 * above.iter().sum::<f64>()))).abs() < 1e-9);
+        let share = |player: usize, strategy: usize| played[player][strategy] * 29.0 / rounds;
+        let value = |player: usize, own: Option<usize>| {
+            let mut sum = 0.0;
+            for profile in 0..8usize {
+                let moves = [profile & 1, profile >> 1 & 1, profile >> 2];
+                let weight = |other: usize| match own.filter(|_| other == player) {
+                    Some(own) => f64::from(u8::from(moves[other] == own)),
+                    None => share(other, moves[other]),
+                };
+                sum += weight(0) * weight(1) * weight(2) * payoff(moves[0], moves[1], moves[2], player);
+            }
+            sum
+        };
+        let gain = |player: usize| value(player, Some(0)).max(value(player, Some(1))) - value(player, None);
+        let exploitability = (gain(0) + gain(1) + gain(2)) / 3.0;
+        assert!((metric("exploitability") - exploitability).abs() < 1e-9, "{exploitability}");
+        let welfare =
+            |profile: usize| (0..3).map(|p| payoff(profile & 1, profile >> 1 & 1, profile >> 2, p)).sum::<f64>();
+        let (low, high) =
+            (0..8).fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(welfare(p)), high.max(welfare(p))));
+        assert!((metric("efficiency") - (metric("welfare") - low) / (high - low)).abs() < 1e-9);
+    }
+    assert_eq!(rounds, 29.0);
+}

@@ -32,7 +32,8 @@ fn small(world: &str, policy: Json) -> Json {
         "epidemic" => scenario["world"]["initial"] = json!(0.1),
         _ => {}
     }
-    scenario["agents"] = json!(40);
+    // Enough whole episodes of games with 2 to 6 seats.
+    scenario["agents"] = json!(60);
     scenario
 }
 
@@ -82,6 +83,16 @@ fn first_fit(response_format: &ResponseFormat) -> Value {
 fn every_world_has_words_for_minds() {
     for card in registry().worlds() {
         let names: Vec<&str> = card.files.prompts.iter().map(|(name, _)| *name).collect();
+        if names.is_empty() {
+            // Where nobody acts, nobody is asked.
+            let why = open(&small(card.name, mind(json!({}))), &Inputs::default(), 1).err().map(|why| why.to_string());
+            assert!(
+                why.is_some_and(|why| why.contains("nothing to decide")),
+                "worlds/{} has no words for minds",
+                card.name
+            );
+            continue;
+        }
         for name in ["rules", "observation", "question"] {
             assert!(names.contains(&name), "worlds/{} has no mind/{name}.md", card.name);
         }

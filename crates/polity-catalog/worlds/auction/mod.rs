@@ -1,7 +1,10 @@
 //! Sealed-bid auctions of several goods, with private values. See README.md.
 
+mod agency;
 #[cfg(test)]
 mod tests;
+
+pub use agency::{AgencyParams, Desk, Way};
 
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
@@ -39,11 +42,13 @@ pub struct Params {
     rule: Rule,
     /// Bids below this are refused; 0 to 1.
     reserve: f64,
+    /// An agency that bids for clients with budgets, at second price. Default: none.
+    agency: Option<AgencyParams>,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { goods: vec!["good".into()], rule: Rule::default(), reserve: 0.0 }
+        Params { goods: vec!["good".into()], rule: Rule::default(), reserve: 0.0, agency: None }
     }
 }
 
@@ -51,6 +56,7 @@ impl Default for Params {
 pub struct Auction {
     params: Params,
     bidders: NumberSlot,
+    budget_left: NumberSlot,
     offers: TableSlot,
 }
 
@@ -92,6 +98,9 @@ pub struct Market {
     earned: Vec<f64>,
     refused: u32,
     refused_last: u32,
+    /// The agency's books, and what its clients told it in this round that goods are worth, good by good.
+    desk: Desk,
+    told: Vec<f64>,
 }
 
 impl Market {
@@ -108,12 +117,18 @@ impl Market {
 }
 
 impl Auction {
-    fn declare(declare: &mut DeclareWorld<Self>, goods: &[String]) -> (NumberSlot, TableSlot) {
+    fn declare(
+        declare: &mut DeclareWorld<Self>,
+        goods: &[String],
+        agency: bool,
+    ) -> (NumberSlot, NumberSlot, TableSlot) {
         let bidders = declare.number_slot("bidders", "how many agents may bid");
         let doc = "1 when the winner pays the highest bid of the others, 0 when it pays its own";
         declare
             .shared_number("second-price", doc, |world, _| f64::from(u8::from(world.params.rule == Rule::SecondPrice)));
         declare.shared_number("reserve", "lowest bid that is taken", |world, _| world.params.reserve);
+        let budget_left =
+            declare.number_slot("budget-left", "what is left of the budget of an agency's client; else 0");
         let doc = "the goods, by name and in the order of the action's choice: what each is worth to the agent, and its price in the last round (0: not sold)";
         let offers = declare.table_slot("offers", ["value", "last-price"], doc);
         let bid = [
@@ -140,7 +155,45 @@ impl Auction {
             let doc = format!("price of {good}; 0 if it was not sold");
             declare.scalar(format!("price-{good}"), doc, move |_, market| market.sales[i].price);
         }
-        (bidders, offers)
+        if agency {
+            Auction::declare_agency(declare);
+        }
+        (bidders, budget_left, offers)
+    }
+
+    fn declare_agency(declare: &mut DeclareWorld<Self>) {
+        let doc = "least advantage of a client over its best bidding for itself, as a share of what that gains";
+        declare.scalar("least-advantage", doc, |_, market| market.desk.least_advantage());
+        let doc = "1 if every client has gained more than by its best bidding for itself";
+        declare.scalar("all-gain", doc, |_, market| f64::from(u8::from(market.desk.least_advantage() > 0.0)));
+        declare.scalar("welfare", "what all clients have gained", |_, market| market.desk.welfare());
+        let doc = "what they would have gained by bidding each for itself, with pacing";
+        declare.scalar("welfare-alone", doc, |_, market| market.desk.welfare_alone());
+        let doc = "what all clients have gained, as a share of an upper bound for any coordination";
+        declare.scalar("welfare-of-bound", doc, |world, market| {
+            let bound = world.params.agency.as_ref().map_or(0.0, |agency| market.desk.bound(agency));
+            market.desk.welfare() / bound.max(f64::MIN_POSITIVE)
+        });
+        declare.scalar("first-gain", "what the first client has gained", |_, market| market.desk.gained(0));
+    }
+
+    /// The number of the agency's clients.
+    fn clients(&self) -> usize {
+        self.params.agency.as_ref().map_or(0, |agency| agency.clients() as usize)
+    }
+
+    /// Lets the agency bid for a good, against the best bids of all others.
+    fn represent(&self, market: &mut Market, good: usize, best: &mut Best, draws: &mut Draws) {
+        let Some(agency) = &self.params.agency else { return };
+        let goods = self.params.goods.len();
+        let told: Vec<f64> = market.told.iter().skip(good).step_by(goods).copied().collect();
+        let outcome = market.desk.bid(agency, &told, best.price.max(self.params.reserve), draws);
+        match outcome.won {
+            Some((client, price)) => {
+                *best = Best { by: Some(client as AgentId), price: outcome.highest, second: price }
+            }
+            None => best.second = best.second.max(outcome.highest),
+        }
     }
 }
 
@@ -150,7 +203,7 @@ impl World for Auction {
     type Params = Params;
     type State = Market;
 
-    fn open(params: Params, _: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { goods, reserve, .. } = &params;
         Invalid::unless(
             (1..=100).contains(&goods.len()),
@@ -171,8 +224,13 @@ impl World for Auction {
             Invalid::unless(!goods[..i].contains(good), &key, format!("`{good}` appears twice"))?;
         }
         Invalid::within(0.0..=1.0, "reserve", *reserve)?;
-        let (bidders, offers) = Auction::declare(declare, goods);
-        Ok(Auction { params, bidders, offers })
+        if let Some(agency) = &params.agency {
+            agency.check(setup.agents)?;
+            let at = "an agency bids only at second price";
+            Invalid::unless(params.rule == Rule::SecondPrice, "rule", at)?;
+        }
+        let (bidders, budget_left, offers) = Auction::declare(declare, goods, params.agency.is_some());
+        Ok(Auction { params, bidders, budget_left, offers })
     }
 
     fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> Market {
@@ -184,11 +242,14 @@ impl World for Auction {
             earned: vec![0.0; agents],
             refused: 0,
             refused_last: 0,
+            desk: self.params.agency.as_ref().map(AgencyParams::open).unwrap_or_default(),
+            told: vec![0.0; self.clients() * goods],
         }
     }
 
     fn observe(&self, market: &Market, person: Person<'_>, observation: &mut ObservationRow<'_>) {
         observation.number(self.bidders, market.earned.len() as f64);
+        observation.number(self.budget_left, market.desk.left(person.id as usize));
         let offers = market.values(person.id).iter().zip(&market.sales).zip(&self.params.goods);
         observation.table(self.offers, |rows| {
             for ((value, sale), good) in offers {
@@ -207,6 +268,11 @@ impl World for Auction {
                 market.refused += 1;
                 continue;
             };
+            if (who as usize) < self.clients() {
+                let told = &mut market.told[who as usize * self.params.goods.len() + good];
+                *told = told.max(price);
+                continue;
+            }
             let best = &mut market.best[good];
             match best.by {
                 Some(by) if by == who => best.price = best.price.max(price),
@@ -219,7 +285,8 @@ impl World for Auction {
     fn end_round(&self, market: &mut Market, draws: &mut Draws) -> Option<String> {
         let goods = self.params.goods.len();
         for good in 0..goods {
-            let best = std::mem::take(&mut market.best[good]);
+            let mut best = std::mem::take(&mut market.best[good]);
+            self.represent(market, good, &mut best, draws);
             let highest = market.values.iter().skip(good).step_by(goods).fold(0.0, |most: f64, value| most.max(*value));
             market.sales[good] = match best.by {
                 None => Sale { highest, ..Sale::default() },
@@ -234,6 +301,7 @@ impl World for Auction {
                 }
             };
         }
+        market.told.fill(0.0);
         market.values.fill_with(|| draws.unit());
         market.refused_last = std::mem::take(&mut market.refused);
         None

@@ -1,9 +1,10 @@
 //! Worlds of the catalogue, one folder each. Leaves do not name each other; scenarios compose them.
 //!
-//! Code shared by several worlds is in [`spaces`].
+//! Code shared by several worlds is in [`spaces`] and [`trials`].
 //! `leaves.rs` beside it collects the folders, so there is no list to maintain. The tests of a leaf are in its folder.
 
 pub mod spaces;
+pub mod trials;
 
 #[cfg(test)]
 #[path = "../../src/testing.rs"]

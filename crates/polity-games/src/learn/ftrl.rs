@@ -101,7 +101,7 @@ impl Learner for Ftrl {
 }
 
 /// Projects a point on the simplex: the nearest probabilities (Held, Wolfe and Crowder 1974). `sorted` is scratch space as long as `point`.
-pub(super) fn project(point: &mut [f64], sorted: &mut [f64]) {
+pub(crate) fn project(point: &mut [f64], sorted: &mut [f64]) {
     sorted.copy_from_slice(point);
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
     let (mut sum, mut shift) = (0.0, 0.0);

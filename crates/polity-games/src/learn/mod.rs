@@ -30,6 +30,7 @@ mod regret;
 mod tests;
 
 pub use bandits::{Ucb1, bernoulli_curve, ucb1_bound};
+pub(crate) use ftrl::project;
 pub use ftrl::{Ftrl, Regulariser, Step, euclidean_bound, hedge, hedge_anytime_bound, hedge_bound, hedge_step_bound};
 pub(crate) use matching::match_regrets;
 pub use matching::{InternalRegretMatching, RegretMatching, internal_bound, matching_bound};
