@@ -462,7 +462,7 @@ fn workers_share_a_sweep_and_heal_it() {
         assert!(refused.code != Some(0) && refused.notes.contains(word), "{refused:?}");
     }
     let mut grows = design(20, 4);
-    grows["design"]["seeds"] = json!({"until": {"metric": "guess.mean", "halfwidth": 0.1}});
+    grows["design"]["seeds"] = json!({"until": {"metric": "guess.mean", "halfwidth": 0.1, "batch": 4, "max": 8}});
     let refused = sweep_of(&folder, &grows, "grows", &["--plan"]).1;
     assert!(refused.notes.contains("workers cannot share this sweep"), "{refused:?}");
 }
@@ -475,7 +475,7 @@ fn a_run_that_another_process_makes_is_left_to_it() {
     let out = folder.join("shared");
     sweep_of(&folder, &scenario, "shared", &["--plan"]);
     // Made by hand: a run that another process holds.
-    let held = out.join("runs/world.fraction=0.5,depth=1.5/1");
+    let held = out.join(folders(&whole)[3].strip_prefix(&whole).unwrap());
     fs::create_dir_all(&held).unwrap();
     fs::write(held.join("lock"), "polity\n").unwrap();
     let lock = fs::File::open(held.join("lock")).unwrap();
