@@ -39,6 +39,8 @@ pub struct SweepSummary {
     pub done: usize,
     /// Runs that other processes were working on.
     pub held: usize,
+    /// Why the sweep's budget let no further run begin, if so.
+    pub short: Option<String>,
     /// Means with intervals by arm and metric; empty unless all runs have ended.
     pub arms: Vec<ArmRow>,
     /// Differences between arms, main effects of factors, and their interactions.
@@ -102,6 +104,7 @@ pub fn plan(engine: &Engine<'_>, scenario: &Prepared, out: &Path) -> Result<usiz
     let arms = Arms::read(engine, scenario, Extent::Whole)?;
     let manifest = SweepManifest::new(&arms)?;
     work::refuse_decisions(&manifest)?;
+    Runs::new(engine, out, &manifest, &arms.prepared).check_budget()?;
     SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     Ok(manifest.design.runs())
 }
@@ -119,6 +122,7 @@ pub fn begin(
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
     let memory = arms.memory();
     let manifest = SweepManifest::new(&arms)?;
+    Runs::new(engine, out, &manifest, &arms.prepared).check_budget()?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     let wanted = scenario.design.as_ref().map(|design| &design.node);
     let summary = match manifest.design.search {
@@ -127,7 +131,7 @@ pub fn begin(
             search::go(&place, manifest, wanted, watch)
         }
         None => {
-            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
+            let runs = Runs::new(engine, sweep.path(), &manifest, &arms.prepared);
             go(&runs, wanted, limits, memory, watch)
         }
     };
@@ -153,7 +157,7 @@ pub fn resume(
     let summary = match manifest.design.search {
         Some(_) => search::go(&Place { engine, folder: &sweep, limits, memory }, manifest, None, watch),
         None => {
-            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+            let runs = Runs::new(engine, sweep.path(), &manifest, &prepared);
             go(&runs, None, limits, memory, watch)
         }
     };
@@ -253,6 +257,7 @@ pub(super) fn summed(
         runs: ran.design.runs(),
         done: outcomes.count(),
         held: 0,
+        short: runs.short().filter(|_| outcomes.count() < ran.design.runs()),
         arms: Vec::new(),
         contrasts: Vec::new(),
         sensitivity: Vec::new(),

@@ -1,5 +1,6 @@
 //! The runs of a sweep, several at once. Threads and timing affect no result.
 
+use super::allowance::Allowance;
 use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
 use crate::drive::Totals;
@@ -130,9 +131,32 @@ pub(super) struct Runs<'a> {
     pub path: &'a Path,
     pub manifest: &'a SweepManifest,
     pub prepared: &'a [Prepared],
+    allowance: Option<Allowance<'a>>,
 }
 
-impl Runs<'_> {
+impl<'a> Runs<'a> {
+    pub(super) fn new(
+        engine: &'a Engine<'a>,
+        path: &'a Path,
+        manifest: &'a SweepManifest,
+        prepared: &'a [Prepared],
+    ) -> Runs<'a> {
+        let allowance =
+            manifest.design.budget.as_ref().map(|limits| Allowance::new(engine.disk.as_ref(), path, limits));
+        Runs { engine, path, manifest, prepared, allowance }
+    }
+
+    /// Refuses a budget of the sweep that cannot hold, or allows no run.
+    pub(super) fn check_budget(&self) -> Result<(), DriveError> {
+        let Some(allowance) = &self.allowance else { return Ok(()) };
+        self.prepared.iter().try_for_each(|prepared| allowance.most(prepared, &self.engine.budget).map(drop))
+    }
+
+    /// Why a run could not begin, if the sweep's budget did not allow it.
+    pub(super) fn short(&self) -> Option<String> {
+        self.allowance.as_ref().and_then(Allowance::short)
+    }
+
     /// All runs, each arm's first seed first, so that the size of an arm is known early.
     pub(super) fn order(&self) -> Vec<RunId> {
         let arms = &self.manifest.design.arms;
@@ -166,7 +190,17 @@ impl Runs<'_> {
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
-        engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))
+        let name = format!("{}/{}", self.manifest.arms[run.arm].folder, self.seed(run));
+        if let Some(allowance) = &self.allowance
+            && !allowance.reserve(&name, allowance.most(&prepared, &engine.budget)?)?
+        {
+            return Ok(Made::Stopped);
+        }
+        let made = engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))?;
+        if let (Some(allowance), Made::Done(done)) = (&self.allowance, &made) {
+            allowance.settle(&name, &done.totals)?;
+        }
+        Ok(made)
     }
 
     fn done(&self, whole: Whole<'_>, dir: &Path) -> Result<Done, DriveError> {

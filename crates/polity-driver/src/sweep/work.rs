@@ -46,6 +46,8 @@ pub struct WorkSummary {
     pub done: usize,
     /// Those that other processes were working on.
     pub held: usize,
+    /// Why the sweep's budget lets no further run begin, if so.
+    pub short: Option<String>,
 }
 
 /// Refuses a design whose runs decide which others follow: one process must see all of them.
@@ -76,7 +78,7 @@ pub fn work(
     let (sweep, manifest) = SweepFolder::open_for_runs(engine.disk.clone(), dir)?;
     refuse_decisions(&manifest)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
-    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+    let runs = Runs::new(engine, sweep.path(), &manifest, &prepared);
     let of_part = |(number, run): (usize, RunId)| (number % part.of.max(1) == part.index).then_some(run);
     let own: Vec<RunId> = runs.order().into_iter().enumerate().filter_map(of_part).collect();
     let mut jobs = limits.jobs(memory_of(engine, &manifest, &prepared)?, None, engine.memory).min(own.len().max(1));
@@ -107,5 +109,6 @@ pub fn work(
         runs: own.len(),
         done: own.len() - left.len(),
         held: held.min(left.len()),
+        short: runs.short().filter(|_| !left.is_empty()),
     })
 }
