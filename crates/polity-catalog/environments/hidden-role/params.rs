@@ -66,7 +66,7 @@ pub struct Params {
     /// The aid.
     pub(super) aid: Aid,
     /// Play one game only; when it is over, nobody acts any more. Otherwise the next begins at once.
-    pub(super) once: bool,
+    pub(super) single_episode: bool,
 }
 
 impl Default for Params {
@@ -82,7 +82,7 @@ impl Default for Params {
             tested: 0,
             tested_as: TestedAs::Lot,
             aid: Aid::Off,
-            once: false,
+            single_episode: false,
         }
     }
 }
