@@ -65,7 +65,7 @@ pub struct Params {
     pub(super) tested_as: TestedAs,
     /// The aid.
     pub(super) aid: Aid,
-    /// Play one game only; when it is over, nobody acts any more. Otherwise the next begins at once.
+    /// Play a single game (episode): after its end no player can act. By default the next game begins at once.
     pub(super) single_episode: bool,
 }
 
