@@ -123,8 +123,10 @@ impl<S: Setting> SplitWorld for Trials<S> {
             let of = move |_: &Self, _: &Summary, record: &Record<S::Memory>| at(&record.results, i);
             declare.column(*name, format!("of the agent's last trial: {doc}"), None, of);
             declare.scalar(*name, format!("mean over agents: {doc}"), move |_, summary| at(&summary.means, i));
-            let doc = format!("the least mean after a round so far: {doc}");
-            declare.scalar(format!("least-{name}"), doc, move |_, summary| at(&summary.least, i));
+            if experiment.rounds().is_some() {
+                let doc = format!("the least mean after a round so far: {doc}");
+                declare.scalar(format!("least-{name}"), doc, move |_, summary| at(&summary.least, i));
+            }
         }
         for (i, slope) in experiment.slopes().iter().enumerate() {
             let of = move |_: &Self, summary: &Summary| summary.fits.get(i).map_or(0.0, rise);
