@@ -33,6 +33,7 @@ fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
 rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
+market        cargo test --locked --release -p polity-worlds --lib sessions_a_second -- --ignored --nocapture
 '
 
 names="$(printf '%s%s' "$campaigns" "$others" | awk 'NF { print $1 }')"
