@@ -1,0 +1,350 @@
+#!/usr/bin/env bash
+# The recipes of docs/book/src/many-runs.md on this machine, each with something killed in its middle: the tables must be the same bytes as
+# those of `polity sweep` in one process.
+#
+#   bash scripts/distributed.sh [disk|slurm|ray|kubernetes|all] [BINARY]    # without BINARY, a release build
+#
+# disk        workers on a shared folder
+# slurm       a job array on two nodes; installs Slurm from Debian
+# ray         two machines without a shared disk, as namespaces; installs Ray from PyPI into target/venv-ray
+# kubernetes  the manifests against the schemas of Kubernetes, and their commands as processes; no cluster
+#
+# slurm and ray need root. Nothing that they start outlives the script. Exit code 75: something cannot be installed here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+. scripts/python-environment.sh
+which=${1:-all}
+case "$which" in
+disk | slurm | ray | kubernetes | all) ;;
+*) echo "usage: $0 [disk|slurm|ray|kubernetes|all] [BINARY]" >&2 && exit 2 ;;
+esac
+if [ -n "${2:-}" ]; then
+    polity=$(realpath "$2")
+else
+    cargo build --quiet --release --locked -p polity --bin polity
+    polity=$(realpath "${CARGO_TARGET_DIR:-target}/release/polity")
+fi
+
+work=$(mktemp -d /tmp/polity-XXXXXX)
+started=()
+ended() {
+    # Each of these is a process group or the first process of a namespace, which takes all others with it.
+    for process in "${started[@]}"; do kill -9 "$process" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    rm -rf "$work" 2>/dev/null || { sleep 2 && rm -rf "$work"; }
+}
+trap ended EXIT
+trap 'exit 130' INT TERM
+cp "$polity" "$work/polity"
+polity=$work/polity
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+say() { printf '%-11s%s\n' "$part:" "$*"; }
+wait_for() { # seconds, command...: until the command succeeds
+    local until=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$until" ] || fail "$part: waited in vain for: $*"
+        sleep 0.1
+    done
+}
+kill_hard() { # process
+    kill -9 "$1"
+    { wait "$1"; } 2>/dev/null || true
+}
+
+# 64 runs in four arms.
+sweep() { # folder, more arguments...
+    "$polity" sweep scenarios/sweep-guess.yaml -P 'design.metrics=[guess.mean]' -P 'design.factors.depth.values=[1,2]' --seeds 16 \
+        --no-report --out "$@" >>"$work/log" 2>&1
+}
+size=(--agents 10000 --rounds 100)
+plan() { sweep "$1" "${size[@]}" --plan; }
+resume() { "$polity" resume "$1" --no-report >>"$work/log" 2>&1 || fail "$part: polity resume $1"; }
+# Figures of `polity status`: ended runs, and begun ones that nobody works on.
+made() { "$polity" status "$1" --json 2>/dev/null | grep -o '"done":[0-9]*' | head -n 1 | cut -d: -f2; }
+torn() { "$polity" status "$1" --json 2>/dev/null | { grep -o '"state":"stopped","rounds"' || true; } | wc -l; }
+made_at_least() { [ "$(made "$1")" -ge "$2" ]; }
+files() { (cd "$1" && find . -type f ! -path './runs/*' ! -name lock ! -name digests.json | sort); }
+same_tables() { # folder
+    [ -d "$work/alone" ] || sweep "$work/alone" "${size[@]}"
+    diff <(files "$work/alone") <(files "$1") >&2 || fail "$part: other files"
+    local count=0 file
+    while read -r file; do
+        cmp "$work/alone/$file" "$1/$file" >&2 || fail "$part: $file differs"
+        count=$((count + 1))
+    done < <(files "$work/alone")
+    "$polity" verify "$1" >"$work/verified" 2>&1 || fail "$part: polity verify $1: $(tail -n 3 "$work/verified")"
+    say "$(made "$1") of 64 runs; $count files of tables, each the same bytes as from one process; polity verify: $(grep -c '^sound' "$work/verified") sound"
+}
+needs_root() { [ "$(id -u)" -eq 0 ] || fail "$part needs root"; }
+# Starts a machine: a namespace of processes whose end is theirs. `started` has its first process last.
+machine() { # log, options of unshare, --, command...
+    local log=$1 options=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    unshare --pid --fork --kill-child --mount-proc "${options[@]}" "$@" >"$log" 2>&1 &
+    started+=($!)
+}
+background() { # log, command...
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 &
+    started+=($!)
+}
+
+seconds() { # command...: wall seconds
+    local begun
+    begun=$(date +%s%N)
+    "$@"
+    awk -v ns=$(($(date +%s%N) - begun)) 'BEGIN { printf "%.2f", ns / 1e9 }'
+}
+two_workers() { # folder, part of the first, part of the second
+    sweep "$1" --plan
+    "$polity" work "$1" --jobs 1 --no-report ${2:+--part "$2"} >>"$work/log" 2>&1 &
+    local first=$!
+    "$polity" work "$1" --jobs 1 --no-report ${3:+--part "$3"} >>"$work/log" 2>&1
+    wait $first
+    resume "$1"
+}
+disk() {
+    local at first second torn
+    for at in 4 16 32 48; do
+        local dir=$work/disk-$at
+        plan "$dir"
+        background "$work/log" "$polity" work "$dir" --jobs 1 --threads 1 --no-report
+        first=$!
+        background "$work/log" "$polity" work "$dir" --jobs 1 --threads 1 --no-report
+        second=$!
+        wait_for 120 made_at_least "$dir" "$at"
+        kill_hard "$first"
+        torn=$(torn "$dir")
+        # At every other moment the second is killed too, and a third heals the sweep.
+        if [ "$at" -eq 4 ] || [ "$at" -eq 32 ]; then
+            wait "$second" || fail "the other worker ended with $?"
+            say "one of two workers killed, in the middle of $torn runs: the other ended with $(made "$dir") of 64"
+        else
+            kill_hard "$second"
+            say "both workers killed after $(made "$dir") of 64 runs, in the middle of $(torn "$dir"); a third one heals the sweep"
+        fi
+        "$polity" work "$dir" --no-report >>"$work/log" 2>&1 || fail "polity work ended with $?"
+        resume "$dir"
+        same_tables "$dir"
+    done
+    # By turns, since other work on the machine comes and goes.
+    local round alone=() two=() parts=()
+    for round in 1 2 3; do
+        alone+=("$(seconds sweep "$work/alone-$round" --jobs 2)")
+        two+=("$(seconds two_workers "$work/two-$round")")
+        parts+=("$(seconds two_workers "$work/parts-$round" 0/2 1/2)")
+    done
+    median() { printf '%s\n' "$@" | sort -n | sed -n 2p; }
+    say "64 short runs (300 agents, 10 rounds), median of 3: $(awk -v alone="$(median "${alone[@]}")" -v two="$(median "${two[@]}")" \
+        -v parts="$(median "${parts[@]}")" 'BEGIN {
+            printf "polity sweep with two jobs %.2f s; with planning and tables two workers %.2f s, ratio %.2f; with a part each %.2f s, ratio %.2f",
+                alone, two, two / alone, parts, parts / alone
+        }')"
+}
+
+slurm() {
+    needs_root
+    local missing=()
+    for command in slurmctld slurmd munged; do command -v $command >/dev/null || missing+=($command); done
+    if [ "${#missing[@]}" -gt 0 ]; then
+        { apt-get update && apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge; } >>"$work/log" 2>&1 || {
+            echo "Slurm cannot be installed here" >&2
+            exit 75
+        }
+    fi
+    local at=$work/slurm dir=$work/slurm/study host
+    host=$(hostname -s)
+    mkdir -p "$at/state" "$at/n1" "$at/n2"
+    chmod 755 "$work" "$at"
+    export SLURM_CONF=$at/slurm.conf
+    cat >"$SLURM_CONF" <<CONF
+ClusterName=polity
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=17817
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$at/munge.socket
+StateSaveLocation=$at/state
+SlurmdSpoolDir=$at/%n
+SlurmctldPidFile=$at/slurmctld.pid
+SlurmdPidFile=$at/%n/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+ReturnToService=2
+SlurmdTimeout=10
+SlurmdParameters=config_overrides
+JobCompType=jobcomp/filetxt
+JobCompLoc=$at/jobs
+NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17818 CPUs=1
+NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17819 CPUs=1
+PartitionName=all Nodes=ALL Default=YES State=UP
+CONF
+    (umask 077 && head -c 1024 /dev/urandom >"$at/munge.key")
+    background "$at/munged.log" munged --foreground --force --socket="$at/munge.socket" --key-file="$at/munge.key" \
+        --pid-file="$at/munged.pid" --log-file="$at/munged.log" --seed-file="$at/munged.seed"
+    wait_for 20 test -S "$at/munge.socket"
+    background "$at/slurmctld.log" slurmctld -D
+    # slurmd must not be the first process of its namespace: that one has to collect the dead.
+    machine "$at/n1.log" -- bash -c 'slurmd -D -N n1 & wait'
+    machine "$at/n2.log" -- bash -c 'slurmd -D -N n2 & wait'
+    local lost=${started[-1]}
+    idle() { [ "$(sinfo -h -t idle -o %D)" = "$1" ]; }
+    wait_for 60 idle 2
+    say "$(sinfo --version), nodes $(sinfo -h -N -o %N | paste -sd ' ')"
+
+    plan "$dir"
+    submit() { (cd "$at" && sbatch --parsable --requeue --array=0-7 --wrap "$polity work $dir --no-report --part \$SLURM_ARRAY_TASK_ID/8"); }
+    state() { awk -v state="JobState=$1" '$0 ~ state' "$at/jobs" 2>/dev/null | wc -l; }
+    state_at_least() { [ "$(state "$1")" -ge "$2" ]; }
+    of_node() { # process of `polity work` on a node
+        local process
+        for process in $(pgrep -f "^$polity work $dir"); do
+            if tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=$1"; then echo "$process" && return; fi
+        done
+        return 1
+    }
+    submit >/dev/null
+    wait_for 120 made_at_least "$dir" 8
+    wait_for 20 of_node n1
+    kill -9 "$(of_node n1)"
+    wait_for 120 made_at_least "$dir" 20
+    wait_for 20 of_node n2
+    kill_hard "$lost"
+    say "one task killed, later node n2 with all its processes, after $(made "$dir") of 64 runs"
+    wait_for 120 state_at_least NODE_FAIL 1
+    nothing_runs() { [ -z "$(squeue -h -t running,completing)" ] && [ "$(squeue -h -r -t pending | wc -l)" -le 1 ]; }
+    wait_for 120 nothing_runs
+    say "the array: $(state COMPLETED) tasks done, $(state FAILED) failed and not repeated, $(state NODE_FAIL) lost with its node and queued again;" \
+        "$(made "$dir") of 64 runs"
+    [ "$(made "$dir")" -lt 64 ] || fail "slurm: nothing was left to heal"
+    # The task that Slurm repeats waits for two minutes.
+    scancel -t pending -u root
+    submit >/dev/null
+    none() { [ -z "$(squeue -h)" ]; }
+    wait_for 120 none
+    say "the same array again, on the node that is left: $(made "$dir") of 64 runs"
+    resume "$dir"
+    same_tables "$dir"
+}
+
+ray() {
+    needs_root
+    python_environment target/venv-ray ray==2.60.0 || exit $?
+    local at=$work/ray dir=$work/ray/study python=$root/target/venv-ray/bin
+    mkdir -p "$at"
+    plan "$dir"
+    export RAY_USAGE_STATS_ENABLED=0 RAY_ADDRESS=10.99.0.1:6379 PYTHONDONTWRITEBYTECODE=1
+    # Two machines: processes, network and the temporary folder of their own, joined by a cable. The second sees nothing of $work.
+    local setup='until ip link show cable >/dev/null 2>&1; do sleep 0.05; done
+        ip link set lo up && ip addr add $0/32 dev lo && ip link set cable up && ip route add 10.99.0.0/24 dev cable src $0'
+    local limits="--num-cpus=1 --object-store-memory=800000000"
+    machine "$at/head.log" --net -- bash -c "$setup
+        $python/ray start --head --node-ip-address=\$0 --port=6379 $limits --include-dashboard=false --temp-dir=$at/ray --block" 10.99.0.1
+    local head=${started[-1]}
+    machine "$work/worker.log" --net --mount -- bash -c "mount -t tmpfs none $work
+        $setup
+        $python/ray start --address=10.99.0.1:6379 --node-ip-address=\$0 $limits --block" 10.99.0.2
+    local lost=${started[-1]}
+    wait_for 20 pgrep -P "$head"
+    wait_for 20 pgrep -P "$lost"
+    ip link add polity-a type veth peer name polity-b
+    ip link set polity-a netns "$head" name cable
+    ip link set polity-b netns "$lost" name cable
+    inside() { nsenter --target "$(pgrep -P "$head")" --all "$@"; }
+    inside timeout 120 "$python/python" - >"$at/nodes.log" 2>&1 <<'PYTHON' || fail "ray: the cluster does not start: $(tail -n 5 "$at/nodes.log" "$work/worker.log")"
+import ray, time
+
+while True:
+    try:
+        ray.init(log_to_driver=False)
+        break
+    except ConnectionError:
+        time.sleep(0.5)
+while sum(node["Alive"] for node in ray.nodes()) < 2:
+    time.sleep(0.2)
+print("lost", *[node["NodeID"][:8] for node in ray.nodes() if node["NodeManagerAddress"] == "10.99.0.2"])
+PYTHON
+    local name
+    name=$(awk '$1 == "lost" { print $2 }' "$at/nodes.log")
+    say "$("$python/ray" --version | tail -n 1), two machines of one processor, the second without the disk of the first"
+
+    back() { cat "$at"/driver*.log 2>/dev/null | grep -c 'came back' || true; }
+    back_at_least() { [ "$(back)" -ge "$1" ]; }
+    # Of the second machine: whether it is in the middle of a part.
+    busy() { pgrep -f --ns "$(pgrep -P "$lost")" --nslist pid 'polity work'; }
+    drive() { background "$at/driver-$1.log" inside "$python/python" "$root/examples/ray_sweep.py" "$dir" --program "$polity"; }
+    drive 1
+    wait_for 120 back_at_least 3
+    local driver
+    driver=$(inside pgrep -f ray_sweep.py)
+    inside kill -9 "$driver"
+    wait "${started[-1]}" 2>/dev/null || true
+    say "the script killed after $(back) of 16 parts"
+    drive 2
+    wait_for 120 back_at_least 7
+    wait_for 60 busy
+    kill_hard "$lost"
+    local before
+    before=$(cat "$at"/driver*.log | grep -c "came back from $name" || true)
+    say "one of two machines lost after $(back) of 16 parts, of which it had made $before, in the middle of another"
+    wait "${started[-1]}" || fail "ray: the script ended with $?: $(tail -n 5 "$at/driver-2.log")"
+    [ "$(cat "$at"/driver*.log | grep -c "came back from $name")" -eq "$before" ] || fail "ray: a part came back from the lost machine"
+    [ "$before" -gt 0 ] || fail "ray: the lost machine had made nothing"
+    say "the script again: $(head -n 20 "$at/driver-2.log" | grep 'are left'); parts that Ray gave to the other machine: $(grep -c 'infinite retries' "$at/driver-2.log" || true)"
+    resume "$dir"
+    same_tables "$dir"
+}
+
+kubernetes() {
+    python_environment target/venv-kubernetes kubernetes-validate==1.37.0 || exit $?
+    local python=target/venv-kubernetes/bin dir=$work/kubernetes
+    mkdir -p "$dir"
+    "$python/kubernetes-validate" --strict examples/kubernetes/*.yaml >"$dir/schema.log" 2>&1 || fail "kubernetes: $(cat "$dir/schema.log")"
+    sed 's/backoffLimitPerIndex/backoffLimitPerindex/' examples/kubernetes/work.yaml >"$dir/wrong.yaml"
+    ! "$python/kubernetes-validate" --strict "$dir/wrong.yaml" >/dev/null 2>&1 || fail "kubernetes: the check of schemas sees nothing"
+    say "$(grep -c passed "$dir/schema.log") manifests pass the schemas of Kubernetes $(grep -o 'version [0-9.]*' "$dir/schema.log" | head -n 1 | cut -d' ' -f2)"
+    # The commands of the manifests as plain processes; their paths are moved into the work folder, and the scenario is that of the other parts.
+    "$python/python" - "$polity" "$dir" "${size[@]}" <<'PYTHON' >>"$work/log" 2>&1 || fail "kubernetes: $(tail -n 3 "$work/log")"
+import subprocess, sys, yaml
+
+polity, folder, *size = sys.argv[1:]
+moved = {"/shared/": f"{folder}/", "/scenario/study.yaml": "scenarios/sweep-guess.yaml"}
+for name in ["plan", "work", "tables"]:
+    with open(f"examples/kubernetes/{name}.yaml") as file:
+        spec = yaml.safe_load(file)["spec"]
+    for index in range(spec.get("completions", 1)):
+        words = []
+        for word in spec["template"]["spec"]["containers"][0]["args"]:
+            for path, here in moved.items():
+                word = word.replace(path, here)
+            words.append(word.replace("$(PART)", str(index)))
+        if name == "plan":
+            words += ["-P", "design.metrics=[guess.mean]", "-P", "design.factors.depth.values=[1,2]", "--seeds", "16", *size]
+        print(words, flush=True)
+        subprocess.run([polity, *words], check=True)
+PYTHON
+    rm -f "$dir/study/report.html"
+    say "their commands as processes (no cluster was tried):"
+    same_tables "$dir/study"
+}
+
+for part in disk slurm ray kubernetes; do
+    if [ "$which" = all ] || [ "$which" = "$part" ]; then
+        begun=$SECONDS
+        "$part"
+        say "passed in $((SECONDS - begun)) s"
+    fi
+done
