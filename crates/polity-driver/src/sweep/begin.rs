@@ -10,6 +10,7 @@ use super::search::{self, Found, Place};
 use super::sensitivity::SensitivityRow;
 use super::{limits, pool, work};
 use crate::run::{Engine, Extent, Prepared, RunStatus};
+use crate::source::{Outside, SharedLimits};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_store::DriveError;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Receives the progress of a sweep.
@@ -118,6 +120,7 @@ pub fn begin(
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
+    let engine = &sharing(engine, out);
     let arms = Arms::read(engine, scenario, Extent::Whole)?;
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
     let memory = arms.memory();
@@ -151,6 +154,7 @@ pub fn resume(
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
+    let engine = &sharing(engine, dir);
     let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
     let memory = memory_of(engine, &manifest, &prepared)?;
@@ -162,6 +166,12 @@ pub fn resume(
         }
     };
     Ok(timed(summary?, began))
+}
+
+/// The same engine, whose declared limits per minute hold for all processes that work in the folder.
+pub(super) fn sharing<'a>(engine: &Engine<'a>, folder: &Path) -> Engine<'a> {
+    let shared = Arc::new(SharedLimits::in_folder(engine.disk.clone(), folder.to_path_buf()));
+    Engine { outside: Outside { shared, ..engine.outside.clone() }, ..engine.clone() }
 }
 
 /// Bytes of memory of the largest run.

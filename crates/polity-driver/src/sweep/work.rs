@@ -3,7 +3,7 @@
 //! A run is made by the process that holds the lock of its folder. Workers need no coordinator and no order: what is done depends on the
 //! folder alone, so the same command again heals whatever was lost with a process.
 
-use super::begin::{WatchSweep, memory_of};
+use super::begin::{WatchSweep, memory_of, sharing};
 use super::folder::{SweepFolder, SweepManifest};
 use super::limits::Limits;
 use super::pool::{RunId, Runs};
@@ -75,6 +75,7 @@ pub fn work(
     limits: Limits,
     watch: &mut dyn WatchSweep,
 ) -> Result<WorkSummary, DriveError> {
+    let engine = &sharing(engine, dir);
     let (sweep, manifest) = SweepFolder::open_for_runs(engine.disk.clone(), dir)?;
     refuse_decisions(&manifest)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
