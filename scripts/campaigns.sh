@@ -29,6 +29,7 @@ others='
 attack        python3 scripts/attack.py target/release/polity .
 systems       target/release/polity systems check --all --out target/campaigns/systems
 memory        target/release/examples/memory
+distributed   bash scripts/distributed.sh all target/release/polity
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh

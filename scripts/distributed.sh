@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The recipes of docs/book/src/many-runs.md on this machine, each with something killed in its middle: the tables must be the same bytes as
-# those of `polity sweep` in one process.
+# The recipes of docs/book/src/many-runs.md on this machine, with the commands of that page, each with something killed in its middle: the
+# tables must be the same bytes as those of `polity sweep` in one process.
 #
 #   bash scripts/distributed.sh [disk|slurm|ray|kubernetes|all] [BINARY]    # without BINARY, a release build
 #
@@ -29,7 +29,12 @@ fi
 work=$(mktemp -d /tmp/polity-XXXXXX)
 started=()
 ended() {
-    # Each of these is a process group or the first process of a namespace, which takes all others with it.
+    local code=$?
+    case "$code" in
+    0 | 75 | 130) ;;
+    *) tail -n 20 "$work/log" >&2 || true ;;
+    esac
+    # The end of the first process of a namespace is that of all others there.
     for process in "${started[@]}"; do kill -9 "$process" 2>/dev/null || true; done
     wait 2>/dev/null || true
     rm -rf "$work" 2>/dev/null || { sleep 2 && rm -rf "$work"; }
@@ -37,13 +42,13 @@ ended() {
 trap ended EXIT
 trap 'exit 130' INT TERM
 cp "$polity" "$work/polity"
-polity=$work/polity
+export PATH=$work:$PATH
 
 fail() {
     echo "FAILED: $*" >&2
     exit 1
 }
-say() { printf '%-11s%s\n' "$part:" "$*"; }
+say() { printf '%-12s%s\n' "$part:" "$*"; }
 wait_for() { # seconds, command...: until the command succeeds
     local until=$((SECONDS + $1))
     shift
@@ -57,28 +62,42 @@ kill_hard() { # process
     { wait "$1"; } 2>/dev/null || true
 }
 
-# 64 runs in four arms.
-sweep() { # folder, more arguments...
-    "$polity" sweep scenarios/sweep-guess.yaml -P 'design.metrics=[guess.mean]' -P 'design.factors.depth.values=[1,2]' --seeds 16 \
-        --no-report --out "$@" >>"$work/log" 2>&1
+# A command of the book's page: a line of the block below a heading.
+recipe() { # heading, number of the line
+    awk -v heading="## $1" -v line="$2" '
+        /^## / { under = $0 == heading }
+        under && /^```/ { inside = !inside; next }
+        under && inside && ++number == line { sub(/ *#.*/, ""); print; found = 1 }
+        END { exit !found }' "$root/docs/book/src/many-runs.md" || fail "the book has no line $2 below: $1"
 }
-size=(--agents 10000 --rounds 100)
-plan() { sweep "$1" "${size[@]}" --plan; }
-resume() { "$polity" resume "$1" --no-report >>"$work/log" 2>&1 || fail "$part: polity resume $1"; }
+# Runs a command in the folder of a part, where the scenario is.
+run_in() { # folder, command
+    (cd "$1" && eval "$2") >>"$work/log" 2>&1
+}
+# The scenario: 64 runs in four arms.
+with_scenario() { # folder
+    mkdir -p "$1"
+    sed -e 's/^agents: .*/agents: 10000/' -e 's/^rounds: .*/rounds: 100/' -e 's/values: \[1, 1.5, 2\]/values: [1, 2]/' -e 's/^  seeds: .*/  seeds: 16/' \
+        "$root/scenarios/sweep-guess.yaml" >"$1/study.yaml"
+}
 # Figures of `polity status`: ended runs, and begun ones that nobody works on.
-made() { "$polity" status "$1" --json 2>/dev/null | grep -o '"done":[0-9]*' | head -n 1 | cut -d: -f2; }
-torn() { "$polity" status "$1" --json 2>/dev/null | { grep -o '"state":"stopped","rounds"' || true; } | wc -l; }
+made() { polity status "$1" --json 2>/dev/null | grep -o '"done":[0-9]*' | head -n 1 | cut -d: -f2; }
+torn() { polity status "$1" --json 2>/dev/null | { grep -o '"state":"stopped","rounds"' || true; } | wc -l; }
 made_at_least() { [ "$(made "$1")" -ge "$2" ]; }
-files() { (cd "$1" && find . -type f ! -path './runs/*' ! -name lock ! -name digests.json | sort); }
+files() { (cd "$1" && find . -type f ! -path './runs/*' ! -name lock ! -name digests.json ! -name report.html | sort); }
 same_tables() { # folder
-    [ -d "$work/alone" ] || sweep "$work/alone" "${size[@]}"
-    diff <(files "$work/alone") <(files "$1") >&2 || fail "$part: other files"
-    local count=0 file
+    local alone=$work/alone/study count=0 file
+    if [ ! -d "$alone" ]; then
+        with_scenario "$work/alone"
+        run_in "$work/alone" 'polity sweep study.yaml --out study'
+        [ "$(made "$alone")" -eq 64 ] || fail "the scenario has $(made "$alone") runs"
+    fi
+    diff <(files "$alone") <(files "$1") >&2 || fail "$part: other files"
     while read -r file; do
-        cmp "$work/alone/$file" "$1/$file" >&2 || fail "$part: $file differs"
+        cmp "$alone/$file" "$1/$file" >&2 || fail "$part: $file differs"
         count=$((count + 1))
-    done < <(files "$work/alone")
-    "$polity" verify "$1" >"$work/verified" 2>&1 || fail "$part: polity verify $1: $(tail -n 3 "$work/verified")"
+    done < <(files "$alone")
+    polity verify "$1" >"$work/verified" 2>&1 || fail "$part: polity verify $1: $(tail -n 3 "$work/verified")"
     say "$(made "$1") of 64 runs; $count files of tables, each the same bytes as from one process; polity verify: $(grep -c '^sound' "$work/verified") sound"
 }
 needs_root() { [ "$(id -u)" -eq 0 ] || fail "$part needs root"; }
@@ -94,7 +113,7 @@ machine() { # log, options of unshare, --, command...
 background() { # log, command...
     local log=$1
     shift
-    "$@" >"$log" 2>&1 &
+    "$@" >>"$log" 2>&1 &
     started+=($!)
 }
 
@@ -105,43 +124,55 @@ seconds() { # command...: wall seconds
     awk -v ns=$(($(date +%s%N) - begun)) 'BEGIN { printf "%.2f", ns / 1e9 }'
 }
 two_workers() { # folder, part of the first, part of the second
-    sweep "$1" --plan
-    "$polity" work "$1" --jobs 1 --no-report ${2:+--part "$2"} >>"$work/log" 2>&1 &
+    polity sweep "$timed/study.yaml" --out "$1" --plan >>"$work/log" 2>&1
+    polity work "$1" --jobs 1 --no-report ${2:+--part "$2"} >>"$work/log" 2>&1 &
     local first=$!
-    "$polity" work "$1" --jobs 1 --no-report ${3:+--part "$3"} >>"$work/log" 2>&1
+    polity work "$1" --jobs 1 --no-report ${3:+--part "$3"} >>"$work/log" 2>&1
     wait $first
-    resume "$1"
+    polity resume "$1" --no-report >>"$work/log" 2>&1
+}
+one_process() { # folder
+    polity sweep "$timed/study.yaml" --out "$1" --jobs 2 --no-report >>"$work/log" 2>&1
 }
 disk() {
-    local at first second torn
-    for at in 4 16 32 48; do
-        local dir=$work/disk-$at
-        plan "$dir"
-        background "$work/log" "$polity" work "$dir" --jobs 1 --threads 1 --no-report
+    local moment first second left shared plan worker sum
+    for moment in 4 16 32 48; do
+        shared=$work/disk-$moment
+        with_scenario "$shared"
+        plan=$(recipe 'Two machines with a shared disk' 1) worker=$(recipe 'Two machines with a shared disk' 2)
+        sum=$(recipe 'Two machines with a shared disk' 3)
+        run_in "$shared" "${plan//\/shared/$shared}"
+        # Of each only one run at once, since both are on this machine.
+        worker=${worker//\/shared/$shared}
+        background "$work/log" env POLITY_JOBS=1 POLITY_THREADS=1 $worker
         first=$!
-        background "$work/log" "$polity" work "$dir" --jobs 1 --threads 1 --no-report
+        background "$work/log" env POLITY_JOBS=1 POLITY_THREADS=1 $worker
         second=$!
-        wait_for 120 made_at_least "$dir" "$at"
+        wait_for 120 made_at_least "$shared/study" "$moment"
         kill_hard "$first"
-        torn=$(torn "$dir")
+        left=$(torn "$shared/study")
         # At every other moment the second is killed too, and a third heals the sweep.
-        if [ "$at" -eq 4 ] || [ "$at" -eq 32 ]; then
+        if [ "$moment" -eq 4 ] || [ "$moment" -eq 32 ]; then
             wait "$second" || fail "the other worker ended with $?"
-            say "one of two workers killed, in the middle of $torn runs: the other ended with $(made "$dir") of 64"
+            say "one of two workers killed, in the middle of $left runs: the other ended with $(made "$shared/study") of 64"
         else
             kill_hard "$second"
-            say "both workers killed after $(made "$dir") of 64 runs, in the middle of $(torn "$dir"); a third one heals the sweep"
+            say "both workers killed after $(made "$shared/study") of 64 runs, in the middle of $(torn "$shared/study"); a third one heals the sweep"
         fi
-        "$polity" work "$dir" --no-report >>"$work/log" 2>&1 || fail "polity work ended with $?"
-        resume "$dir"
-        same_tables "$dir"
+        run_in "$shared" "$worker" || fail "$worker ended with $?"
+        run_in "$shared" "${sum//\/shared/$shared}"
+        same_tables "$shared/study"
     done
+    local timed=$work/timed
+    with_scenario "$timed"
+    sed -i -e 's/^agents: .*/agents: 300/' -e 's/^rounds: .*/rounds: 10/' "$timed/study.yaml"
     # By turns, since other work on the machine comes and goes.
     local round alone=() two=() parts=()
     for round in 1 2 3; do
-        alone+=("$(seconds sweep "$work/alone-$round" --jobs 2)")
-        two+=("$(seconds two_workers "$work/two-$round")")
-        parts+=("$(seconds two_workers "$work/parts-$round" 0/2 1/2)")
+        alone+=("$(seconds one_process "$timed/alone-$round")")
+        two+=("$(seconds two_workers "$timed/two-$round")")
+        parts+=("$(seconds two_workers "$timed/parts-$round" 0/2 1/2)")
+        for sum in alone two parts; do [ "$(made "$timed/$sum-$round")" -eq 64 ] || fail "disk: $sum-$round has no 64 runs"; done
     done
     median() { printf '%s\n' "$@" | sort -n | sed -n 2p; }
     say "64 short runs (300 agents, 10 rounds), median of 3: $(awk -v alone="$(median "${alone[@]}")" -v two="$(median "${two[@]}")" \
@@ -161,7 +192,7 @@ slurm() {
             exit 75
         }
     fi
-    local at=$work/slurm dir=$work/slurm/study host
+    local at=$work/slurm dir=$work/slurm/study host array
     host=$(hostname -s)
     mkdir -p "$at/state" "$at/n1" "$at/n2"
     chmod 755 "$work" "$at"
@@ -205,18 +236,21 @@ CONF
     wait_for 60 idle 2
     say "$(sinfo --version), nodes $(sinfo -h -N -o %N | paste -sd ' ')"
 
-    plan "$dir"
-    submit() { (cd "$at" && sbatch --parsable --requeue --array=0-7 --wrap "$polity work $dir --no-report --part \$SLURM_ARRAY_TASK_ID/8"); }
+    with_scenario "$at"
+    run_in "$at" "$(recipe 'A Slurm array' 1)"
+    # Of eight tasks instead of a hundred, each with one run at once, since both nodes are this machine.
+    array=$(recipe 'A Slurm array' 2 | sed -e 's/0-99/0-7/' -e 's/100/8/')
+    submit() { POLITY_JOBS=1 POLITY_THREADS=1 run_in "$at" "$array"; }
     state() { awk -v state="JobState=$1" '$0 ~ state' "$at/jobs" 2>/dev/null | wc -l; }
     state_at_least() { [ "$(state "$1")" -ge "$2" ]; }
     of_node() { # process of `polity work` on a node
         local process
-        for process in $(pgrep -f "^$polity work $dir"); do
+        for process in $(pgrep -f '^polity work study --part'); do
             if tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=$1"; then echo "$process" && return; fi
         done
         return 1
     }
-    submit >/dev/null
+    submit
     wait_for 120 made_at_least "$dir" 8
     wait_for 20 of_node n1
     kill -9 "$(of_node n1)"
@@ -232,31 +266,36 @@ CONF
     [ "$(made "$dir")" -lt 64 ] || fail "slurm: nothing was left to heal"
     # The task that Slurm repeats waits for two minutes.
     scancel -t pending -u root
-    submit >/dev/null
+    submit
     none() { [ -z "$(squeue -h)" ]; }
     wait_for 120 none
     say "the same array again, on the node that is left: $(made "$dir") of 64 runs"
-    resume "$dir"
+    run_in "$at" "$(recipe 'A Slurm array' 3)"
     same_tables "$dir"
 }
 
 ray() {
     needs_root
     python_environment target/venv-ray ray==2.60.0 || exit $?
-    local at=$work/ray dir=$work/ray/study python=$root/target/venv-ray/bin
-    mkdir -p "$at"
-    plan "$dir"
-    export RAY_USAGE_STATS_ENABLED=0 RAY_ADDRESS=10.99.0.1:6379 PYTHONDONTWRITEBYTECODE=1
+    local at=$work/ray dir=$work/ray/study python=$root/target/venv-ray/bin page='Ray, without a shared disk'
+    with_scenario "$at"
+    cp examples/ray_sweep.py "$at"
+    run_in "$at" "$(recipe "$page" 4)"
+    export RAY_USAGE_STATS_ENABLED=0 RAY_ADDRESS=10.99.0.1:6379 PYTHONDONTWRITEBYTECODE=1 PATH=$python:$PATH
+    local first second secret
+    secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+    eval "$(recipe "$page" 1 | sed "s/SECRET/$secret/")"
+    first=$(recipe "$page" 2) second=$(recipe "$page" 3 | sed 's/FIRST/10.99.0.1/')
     # Two machines: processes, network and the temporary folder of their own, joined by a cable. The second sees nothing of $work.
     local setup='until ip link show cable >/dev/null 2>&1; do sleep 0.05; done
         ip link set lo up && ip addr add $0/32 dev lo && ip link set cable up && ip route add 10.99.0.0/24 dev cable src $0'
     local limits="--num-cpus=1 --object-store-memory=800000000"
     machine "$at/head.log" --net -- bash -c "$setup
-        $python/ray start --head --node-ip-address=\$0 --port=6379 $limits --include-dashboard=false --temp-dir=$at/ray --block" 10.99.0.1
+        $first --node-ip-address=\$0 $limits --include-dashboard=false --temp-dir=$at/ray --block" 10.99.0.1
     local head=${started[-1]}
     machine "$work/worker.log" --net --mount -- bash -c "mount -t tmpfs none $work
         $setup
-        $python/ray start --address=10.99.0.1:6379 --node-ip-address=\$0 $limits --block" 10.99.0.2
+        $second --node-ip-address=\$0 $limits --block" 10.99.0.2
     local lost=${started[-1]}
     wait_for 20 pgrep -P "$head"
     wait_for 20 pgrep -P "$lost"
@@ -285,7 +324,7 @@ PYTHON
     back_at_least() { [ "$(back)" -ge "$1" ]; }
     # Of the second machine: whether it is in the middle of a part.
     busy() { pgrep -f --ns "$(pgrep -P "$lost")" --nslist pid 'polity work'; }
-    drive() { background "$at/driver-$1.log" inside "$python/python" "$root/examples/ray_sweep.py" "$dir" --program "$polity"; }
+    drive() { background "$at/driver-$1.log" inside sh -c "cd $at && exec $(recipe "$page" 5)"; }
     drive 1
     wait_for 120 back_at_least 3
     local driver
@@ -304,40 +343,35 @@ PYTHON
     [ "$(cat "$at"/driver*.log | grep -c "came back from $name")" -eq "$before" ] || fail "ray: a part came back from the lost machine"
     [ "$before" -gt 0 ] || fail "ray: the lost machine had made nothing"
     say "the script again: $(head -n 20 "$at/driver-2.log" | grep 'are left'); parts that Ray gave to the other machine: $(grep -c 'infinite retries' "$at/driver-2.log" || true)"
-    resume "$dir"
+    run_in "$at" "$(recipe "$page" 6)"
     same_tables "$dir"
 }
 
 kubernetes() {
     python_environment target/venv-kubernetes kubernetes-validate==1.37.0 || exit $?
     local python=target/venv-kubernetes/bin dir=$work/kubernetes
-    mkdir -p "$dir"
+    with_scenario "$dir"
     "$python/kubernetes-validate" --strict examples/kubernetes/*.yaml >"$dir/schema.log" 2>&1 || fail "kubernetes: $(cat "$dir/schema.log")"
     sed 's/backoffLimitPerIndex/backoffLimitPerindex/' examples/kubernetes/work.yaml >"$dir/wrong.yaml"
     ! "$python/kubernetes-validate" --strict "$dir/wrong.yaml" >/dev/null 2>&1 || fail "kubernetes: the check of schemas sees nothing"
     say "$(grep -c passed "$dir/schema.log") manifests pass the schemas of Kubernetes $(grep -o 'version [0-9.]*' "$dir/schema.log" | head -n 1 | cut -d' ' -f2)"
-    # The commands of the manifests as plain processes; their paths are moved into the work folder, and the scenario is that of the other parts.
-    "$python/python" - "$polity" "$dir" "${size[@]}" <<'PYTHON' >>"$work/log" 2>&1 || fail "kubernetes: $(tail -n 3 "$work/log")"
+    # The commands of the manifests; only their folders are others.
+    "$python/python" - "$dir" <<'PYTHON' >>"$work/log" 2>&1 || fail "kubernetes: $(tail -n 3 "$work/log")"
 import subprocess, sys, yaml
 
-polity, folder, *size = sys.argv[1:]
-moved = {"/shared/": f"{folder}/", "/scenario/study.yaml": "scenarios/sweep-guess.yaml"}
+folder = sys.argv[1]
 for name in ["plan", "work", "tables"]:
     with open(f"examples/kubernetes/{name}.yaml") as file:
         spec = yaml.safe_load(file)["spec"]
     for index in range(spec.get("completions", 1)):
-        words = []
-        for word in spec["template"]["spec"]["containers"][0]["args"]:
-            for path, here in moved.items():
-                word = word.replace(path, here)
-            words.append(word.replace("$(PART)", str(index)))
-        if name == "plan":
-            words += ["-P", "design.metrics=[guess.mean]", "-P", "design.factors.depth.values=[1,2]", "--seeds", "16", *size]
+        words = spec["template"]["spec"]["containers"][0]["args"]
+        changed = [("/shared/", ""), ("/scenario/", ""), ("$(PART)", str(index))]
+        for old, new in changed:
+            words = [word.replace(old, new) for word in words]
         print(words, flush=True)
-        subprocess.run([polity, *words], check=True)
+        subprocess.run(["polity", *words], cwd=folder, check=True)
 PYTHON
-    rm -f "$dir/study/report.html"
-    say "their commands as processes (no cluster was tried):"
+    say "their commands as plain processes (no cluster was tried):"
     same_tables "$dir/study"
 }
 
