@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 /// Agents of the check over shards: eight blocks, so that all of seven shards have work.
 const MANY: i64 = 30_000;
-/// Agents of the same check where all agents hear each other: two blocks.
-const MANY_COMPLETE: i64 = 4_200;
+/// Agents of the same check where all agents hear each other, or models are asked: two blocks.
+const MANY_COSTLY: i64 = 4_200;
 /// The most agents and rounds of the checks with minds, where minds are asked in so small a society.
 const WITH_MINDS: (i64, i64) = (60, 12);
 
@@ -218,14 +218,14 @@ impl<'a> Suite<'a> {
     }
 
     /// Repeats the check over shards, with enough agents that every shard has some.
-    fn many(&mut self) {
+    fn many(&mut self, base: &Ran) {
         let tree = &self.prepared.tree;
         if tree.get("world").is_none() {
             return;
         }
         let complete =
             tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
-        let agents = if complete { MANY_COMPLETE } else { MANY };
+        let agents = if complete || base.summary.totals.answers > 0 { MANY_COSTLY } else { MANY };
         let mut many = self.prepared.clone();
         let edits = [("agents", agents), ("rounds", 3)];
         for (key, value) in edits {
@@ -550,7 +550,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &LeafInfo) -> Checked {
         Err(error) => return failed(error),
     };
     suite.settings(&base);
-    suite.many();
+    suite.many(&base);
     suite.replay(&base);
     suite.resume(&base);
     suite.fork(&base);
