@@ -33,7 +33,7 @@ fn an_episode_is_cut_at_the_limit_and_costs_1_a_step() {
 
 #[test]
 fn a_car_that_pushes_along_its_velocity_gets_there_and_one_that_rolls_does_not() {
-    let swinging = play(&drive(&json!({}), &json!("velocity < 0 ? 0 : 2"), 199));
+    let swinging = play(&drive(&json!({}), &json!("0 if velocity < 0 else 2"), 199));
     // All reach the goal before the limit of 200 steps.
     assert!(metric(swinging.rounds.last().unwrap(), "episodes") >= 40.0);
     assert!(swinging.rounds.iter().any(|round| metric(round, "reached.mean") > 0.0));
