@@ -100,9 +100,9 @@ struct Marginal {
 }
 
 impl Component {
-    /// Adds `w` times the square of a vector to the covariance, and multiplies it by `keep`; for precisions. The determinant takes account
-    /// of the sum only.
-    fn spread(&mut self, error: &[f64], w: f64, keep: f64) {
+    /// Adds `w` times the square of a vector to the covariance, and multiplies it by `keep`; for precisions. Returns the logarithm of the factor by
+    /// which the sum makes the determinant larger.
+    fn spread(&mut self, error: &[f64], w: f64, keep: f64) -> f64 {
         let d = error.len();
         let image: Vec<f64> = self.matrix.chunks(d).map(|row| dot(row, error)).collect();
         let along = 1.0 + w * dot(error, &image);
@@ -110,7 +110,7 @@ impl Component {
             let step = w * x / along;
             row.iter_mut().zip(&image).for_each(|(entry, y)| *entry = (*entry - step * y) / keep);
         }
-        self.log_determinant += libm::log(along);
+        libm::log(along)
     }
 
     fn marginal(&self, settings: &Settings, known: &[f64]) -> Option<Marginal> {
@@ -248,15 +248,16 @@ impl Mixture {
         let keep = 1.0 - w;
         match settings.form {
             Form::Precision => {
-                component.spread(&error, w, keep);
-                component.log_determinant += d as f64 * libm::log(keep);
+                let larger = component.spread(&error, w, keep);
+                component.log_determinant += d as f64 * libm::log(keep) + larger;
                 self.operations += 2 * (d * d) as u64;
                 if floor > 0.0 {
                     // One variance in turn, for all of them.
                     let turn = component.age as usize % d;
                     let mut unit = vec![0.0; d];
                     unit[turn] = 1.0;
-                    component.spread(&unit, w * d as f64 * floor * settings.variances[turn], 1.0);
+                    let larger = component.spread(&unit, w * d as f64 * floor * settings.variances[turn], 1.0);
+                    component.log_determinant += larger;
                     self.operations += 2 * (d * d) as u64;
                 }
                 if memory > 0.0 {
