@@ -7,7 +7,7 @@ use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use polity_kernel::world::WorldSetup;
-use polity_learn::incremental::{Mixture, Settings};
+use polity_learn::incremental::{Drift, Mixture, Settings};
 
 /// Labels.
 const LABELS: usize = 10;
@@ -42,6 +42,7 @@ impl Images {
             most: params.components as usize,
             age: 0,
             weight: 0.0,
+            drift: Drift::default(),
         };
         Ok(Images { images, learned, shuffled: params.shuffled, settings })
     }

@@ -5,7 +5,7 @@ use super::super::params::{Grows, Stream};
 use super::form;
 use crate::trials::{Experiment, Measure, Slope};
 use polity_kernel::rng::Draws;
-use polity_learn::incremental::{Mixture, Settings};
+use polity_learn::incremental::{Drift, Mixture, Settings};
 
 /// Distance of neighbouring clusters; their own standard deviation is 1.
 const APART: f64 = 20.0;
@@ -80,6 +80,7 @@ impl Experiment<Memory> for Stream {
             most: clusters as usize,
             age: 0,
             weight: 0.0,
+            drift: Drift::default(),
         };
         let before = mixture.operations;
         for i in 0..points {
