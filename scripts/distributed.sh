@@ -85,6 +85,8 @@ made() { polity status "$1" --json 2>/dev/null | grep -o '"done":[0-9]*' | head 
 torn() { polity status "$1" --json 2>/dev/null | { grep -o '"state":"stopped","rounds"' || true; } | wc -l; }
 made_at_least() { [ "$(made "$1")" -ge "$2" ]; }
 files() { (cd "$1" && find . -type f ! -path './runs/*' ! -name lock ! -name digests.json ! -name report.html | sort); }
+# All runs must be there before the tables are asked for, since `polity resume` would make what is missing.
+all_made() { [ "$(made "$1")" -eq 64 ] || fail "$part: $(made "$1") of 64 runs were made"; }
 same_tables() { # folder
     local alone=$work/alone/study count=0 file
     if [ ! -d "$alone" ]; then
@@ -160,6 +162,7 @@ disk() {
             say "both workers killed after $(made "$shared/study") of 64 runs, in the middle of $(torn "$shared/study"); a third one heals the sweep"
         fi
         run_in "$shared" "$worker" || fail "$worker ended with $?"
+        all_made "$shared/study"
         run_in "$shared" "${sum//\/shared/$shared}"
         same_tables "$shared/study"
     done
@@ -270,6 +273,7 @@ CONF
     none() { [ -z "$(squeue -h)" ]; }
     wait_for 120 none
     say "the same array again, on the node that is left: $(made "$dir") of 64 runs"
+    all_made "$dir"
     run_in "$at" "$(recipe 'A Slurm array' 3)"
     same_tables "$dir"
 }
@@ -343,6 +347,7 @@ PYTHON
     [ "$(cat "$at"/driver*.log | grep -c "came back from $name")" -eq "$before" ] || fail "ray: a part came back from the lost machine"
     [ "$before" -gt 0 ] || fail "ray: the lost machine had made nothing"
     say "the script again: $(head -n 20 "$at/driver-2.log" | grep 'are left'); parts that Ray gave to the other machine: $(grep -c 'infinite retries' "$at/driver-2.log" || true)"
+    all_made "$dir"
     run_in "$at" "$(recipe "$page" 6)"
     same_tables "$dir"
 }
