@@ -1,4 +1,4 @@
-//! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
+//! Learners, pure: tabular decision processes and Markov games, mixtures, filters, values as functions of a state.
 
 pub mod aggregation;
 pub mod approximation;
