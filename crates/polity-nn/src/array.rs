@@ -47,6 +47,9 @@ pub(crate) fn tanh(x: f32) -> f32 {
 }
 
 impl Array {
+    /// A matrix without rows.
+    pub const EMPTY: Array = Array { rows: 0, columns: 0, data: Vec::new() };
+
     /// Makes a matrix of zeros.
     #[must_use]
     pub fn zeros(rows: usize, columns: usize) -> Self {
@@ -112,6 +115,26 @@ impl Array {
         self.rows += 1;
         self.data.extend_from_slice(row);
         self.data.resize(self.rows * self.columns, 0.0);
+    }
+
+    /// Appends the rows of another matrix. The first one sets the number of columns of an empty matrix.
+    pub fn append(&mut self, other: &Array) {
+        if self.rows == 0 {
+            self.columns = other.columns;
+        }
+        self.rows += other.rows;
+        self.data.extend_from_slice(&other.data);
+        self.data.resize(self.rows * self.columns, 0.0);
+    }
+
+    /// Returns consecutive rows.
+    ///
+    /// # Panics
+    /// If there are no such rows, as slices do.
+    #[must_use]
+    pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        let data = self.data[rows.start * self.columns..rows.end * self.columns].to_vec();
+        Array { rows: rows.len(), columns: self.columns, data }
     }
 
     /// Returns the chosen rows, in that order.

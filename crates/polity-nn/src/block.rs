@@ -55,3 +55,22 @@ pub fn gradients<const N: usize>(
         None => Ok(all),
     }
 }
+
+/// Returns what networks make of a batch of rows, without gradients. `f` puts the outputs for some rows on a tape.
+pub fn outputs<const N: usize>(
+    weights: &Weights,
+    rows: usize,
+    f: impl Fn(&mut Tape<'_>, Range<usize>) -> [Var; N] + Sync,
+) -> [Array; N] {
+    let of_block = |block: usize| {
+        let mut tape = Tape::new(weights);
+        let vars = f(&mut tape, block * BLOCK..rows.min((block + 1) * BLOCK));
+        vars.map(|var| tape.value(var).clone())
+    };
+    let blocks: Vec<[Array; N]> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(of_block).collect();
+    let mut all = [const { Array::EMPTY }; N];
+    for block in &blocks {
+        all.iter_mut().zip(block).for_each(|(all, part)| all.append(part));
+    }
+    all
+}

@@ -14,7 +14,7 @@ mod weights;
 
 pub use adam::{Adam, clip};
 pub use array::Array;
-pub use block::{BLOCK, Gradients, gradients};
+pub use block::{BLOCK, Gradients, gradients, outputs};
 pub use file::{Unreadable, read, write};
 pub use layers::{Dense, Gru, Mlp, Squash};
 pub use tape::{Tape, Var};
