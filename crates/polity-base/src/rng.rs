@@ -76,6 +76,8 @@ pub enum Stream {
     Design = 15,
     /// Samples for measures of a topology.
     Measures = 16,
+    /// A learner: its first weights and its shuffles (keyed by round and first agent).
+    Learner = 17,
     /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }

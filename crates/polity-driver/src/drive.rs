@@ -1,10 +1,12 @@
 //! Drives a machine: passes it answers, journals them before use, records its rounds, saves its state.
 
+mod learned;
 mod orders;
 mod pace;
 
 pub use crate::past::Past;
 pub use crate::totals::{Resolutions, Totals};
+pub(crate) use learned::{LEARNED, Learned};
 pub(crate) use orders::Orders;
 pub use pace::{Pace, Paced};
 
@@ -136,6 +138,8 @@ pub struct Writing {
     pub saved: Snapshots,
     /// When to save.
     pub snapshots: SnapshotPlan,
+    /// Where weights go at the end.
+    pub(crate) learned: Learned,
 }
 
 impl Writing {
@@ -323,6 +327,7 @@ impl Drive<'_> {
                 let next = self.machine.next_round();
                 match &driven.ending {
                     Ending::Done(outcome) => {
+                        writing.learned.write(self.machine, self.seed)?;
                         let parts = writing.recorder.close_last(self.machine, next)?;
                         writing.append(&Event::Ended { outcome: outcome.clone(), parts })?;
                         writing.journal.commit()?;

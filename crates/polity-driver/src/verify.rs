@@ -3,6 +3,7 @@
 
 use crate::comparison::is_comparison;
 use crate::control::under_way;
+use crate::drive::LEARNED;
 use crate::run::{Folder, Inventory, LOCK, Manifest, irregular, is_marked, manifest_file};
 use crate::sweep::{SWEEP_FILE, SweepManifest, is_sweep, run_folder};
 use polity_kernel::event::Part;
@@ -26,8 +27,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum folder depth.
 const DEEPEST: u32 = 16;
 /// Contents of a run's folder besides its journal, tables and inputs.
-const BESIDE: [&str; 10] =
-    ["manifest.json", LOCK, "journal", "tables", "inputs", "report.html", "control", "people", "batches", FILES];
+const BESIDE: [&str; 11] = [
+    "manifest.json",
+    LOCK,
+    "journal",
+    "tables",
+    "inputs",
+    "report.html",
+    "control",
+    "people",
+    "batches",
+    LEARNED,
+    FILES,
+];
 
 /// The result for a folder.
 #[derive(Clone, Debug, Serialize)]

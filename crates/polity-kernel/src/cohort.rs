@@ -47,6 +47,13 @@ pub trait CohortPolicy: Policy {
         tally: &Self::Tally,
         context: &mut CohortContext<'_>,
     ) -> Result<(), Fault>;
+
+    /// Returns what the cohort has learned, as the bytes of a file of weights (safetensors). It is written when a run ends. `None`: the
+    /// policy does not learn weights.
+    fn weights(&self, shared: &Self::Shared) -> Result<Option<Vec<u8>>, Fault> {
+        let _ = shared;
+        Ok(None)
+    }
 }
 
 /// The context of a cohort's step in a round: its way to ask.
@@ -118,6 +125,8 @@ pub(crate) trait CohortHost: Send + Sync {
     fn hash(&self, shared: &SharedBox, cohort: u16) -> Result<u128, Bug>;
     fn save(&self, shared: &SharedBox) -> Result<Vec<u8>, Bug>;
     fn load(&self, bytes: &[u8]) -> Result<SharedBox, Bug>;
+    /// Returns what it has learned, as a file.
+    fn weights(&self, shared: &SharedBox) -> Result<Option<Vec<u8>>, Bug>;
 }
 
 /// A column of states of one policy: a [`DigestVec`].

@@ -1,8 +1,9 @@
 //! Policies of the catalogue, one folder each. Leaves do not name each other; scenarios compose them.
 //!
-//! Code shared by several policies is in [`minds`].
+//! Code shared by several policies is in [`learning`] and [`minds`].
 //! `leaves.rs` beside it collects the folders, so there is no list to maintain. The tests of a leaf are in its folder.
 
+pub mod learning;
 pub mod minds;
 #[cfg(test)]
 #[path = "../../src/testing.rs"]

@@ -10,7 +10,7 @@ use super::summary::{RunStatus, Summary, peak_memory_mb};
 use crate::budget::Gate;
 use crate::control::Control;
 use crate::drive::{
-    Drive, Driven, Ending, GRACE, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, ledger,
+    Drive, Driven, Ending, GRACE, Learned, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, ledger,
 };
 use crate::health::alarms;
 use crate::people::Mailbox;
@@ -346,7 +346,8 @@ impl Engine<'_> {
         let asked = self.source(scenario, &prices, ranks(scenario, machine), recorded);
         let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
         let control = Control::open(self.disk.clone(), folder.path())?;
-        let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot };
+        let learned = Learned::new(self.disk.clone(), folder.path());
+        let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot, learned };
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
         let lag = scenario.answers.lag() > 0;

@@ -80,6 +80,11 @@ impl<E: Environment> AsWorld<E> {
         declare.number("last-reward", "what the agent got in the last round", |_, state, who| {
             state.rewards[*who as usize]
         });
+        let doc = "1 when the last round ended the agent's episode, and it sees the start of the next one";
+        declare.number("episode-ended", doc, |world: &AsWorld<E>, state: &Episodes<E::State>, who| {
+            let (episode, _) = world.episode_of(*who);
+            f64::from(u8::from(state.ends[episode].is_some()))
+        });
         for (action, act) in (0u16..).zip(&environment.interface.acts) {
             declare.number(format!("may-{}", act.name), "1 when the action is offered", move |world, state, who| {
                 let (episode, seat) = world.episode_of(*who);

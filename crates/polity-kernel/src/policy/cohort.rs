@@ -97,4 +97,9 @@ impl<P: CohortPolicy> CohortHost for Host<P> {
     fn load(&self, bytes: &[u8]) -> Result<SharedBox, Bug> {
         Ok(Box::new(decode::<P::Shared>(bytes, P::NAME)?))
     }
+
+    fn weights(&self, shared: &SharedBox) -> Result<Option<Vec<u8>>, Bug> {
+        let weights = self.policies.any().weights(typed(shared.as_ref())?);
+        weights.map_err(|Fault(why)| Bug::internal(format!("the weights of `{}`: {why}", P::NAME)))
+    }
 }

@@ -5,7 +5,7 @@ use crate::AgentId;
 use crate::ask::Settings;
 use crate::interface::{ActionArgument, Interface, NumberSlot, TableSlot, TextSlot};
 use crate::method::{Methods, Team, TeamSource};
-use crate::scenario::TextSource;
+use crate::scenario::{TextSource, WEIGHTS, WeightsSource};
 use crate::toolbox::Toolbox;
 use crate::tree::Invalid;
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct PolicySetup<'a> {
     pub settings: Settings,
     /// The texts of the scenario's files, by path.
     pub texts: &'a BTreeMap<String, Arc<str>>,
+    /// The bytes of its files of weights, by path.
+    pub bytes: &'a BTreeMap<String, Arc<[u8]>>,
     /// The methods of this build.
     pub(crate) methods: &'a dyn Methods,
     /// The tools of the scenario.
@@ -45,6 +47,16 @@ impl PolicySetup<'_> {
     /// Returns a text of the scenario, and the name of its file.
     pub fn words<'b>(&'b self, source: &'b TextSource) -> Result<(&'b str, Option<&'b str>), Invalid> {
         source.words(self.texts)
+    }
+
+    /// Returns the bytes of a file of weights.
+    ///
+    /// # Errors
+    /// A file with another ending than `.safetensors`: it was read as a text.
+    pub fn weights(&self, source: &WeightsSource) -> Result<&[u8], Invalid> {
+        let message = || format!("`{}` is no file of weights; their names end in `.{WEIGHTS}`", source.file);
+        let found = self.bytes.get(&source.file).map(AsRef::as_ref);
+        found.ok_or_else(|| Invalid { key: "file".into(), message: message() })
     }
 
     /// Opens a team that acts as one agent, by any method of this build.

@@ -544,6 +544,7 @@ fn leaves(
         model: scenario.model.as_deref(),
         settings: scenario.settings,
         texts: &inputs.texts,
+        bytes: &inputs.bytes,
         methods: registry,
         toolbox: &toolbox,
     };

@@ -537,7 +537,7 @@ impl Scenario {
         let prompts = prompts.map(|prompts| (prompts, crate::tree::child("method", PROMPTS)));
         for (node, key) in policies.chain(world).chain(environment).chain(prompts) {
             let texts = text::files_in(node, &key);
-            files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
+            files.extend(texts.into_iter().map(|(key, path)| FileWish { kind: text::kind_of(&path), path, key }));
         }
         files.extend(toolbox::files(&self.tools));
         files.extend(validation_source::files(&self.validate));

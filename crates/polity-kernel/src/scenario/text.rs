@@ -1,5 +1,6 @@
 //! Texts of a scenario: written in place, or in a file beside it.
 
+use super::FileKind;
 use crate::tree::{Invalid, Node, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,25 @@ impl<'de> Deserialize<'de> for TextSource {
             }
         }
         deserializer.deserialize_any(Read)
+    }
+}
+
+/// The ending of the names of files of weights.
+pub const WEIGHTS: &str = "safetensors";
+
+/// A file of weights: `{file: ppo.safetensors}`, relative to the scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WeightsSource {
+    /// The file.
+    pub file: String,
+}
+
+/// Returns the kind of a file that a leaf's parameters name.
+pub(super) fn kind_of(path: &str) -> FileKind {
+    match path.rsplit_once('.') {
+        Some((_, WEIGHTS)) => FileKind::Bytes,
+        _ => FileKind::Text,
     }
 }
 

@@ -136,6 +136,22 @@ impl Society {
         policies.iter().zip(&self.shards[0].shared).map(of_cohort).collect()
     }
 
+    /// Returns what cohorts have learned, as files of weights, by number of cohort.
+    ///
+    /// # Errors
+    /// Weights that cannot be written: a defect of the policy.
+    pub fn weights(&self) -> Result<Vec<(u16, Vec<u8>)>, Bug> {
+        // After the last round, the policies are still those of that round.
+        let policies = in_force(&self.policies, self.round.saturating_sub(1));
+        let mut learned = Vec::new();
+        for (cohort, (policy, shared)) in (0u16..).zip(policies.iter().zip(&self.shards[0].shared)) {
+            if let (Some(cohort_host), Some(shared)) = (policy.cohort_host(), shared) {
+                learned.extend(cohort_host.weights(shared)?.map(|bytes| (cohort, bytes)));
+            }
+        }
+        Ok(learned)
+    }
+
     /// Loads what [`Society::save_shared`] has saved onto a shard. `round`: the next one.
     pub(super) fn load_shared(&mut self, bytes: &[Vec<u8>], shard: usize, round: u32) -> Result<(), Bug> {
         let policies = in_force(&self.policies, round);

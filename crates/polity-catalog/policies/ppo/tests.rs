@@ -1,0 +1,155 @@
+//! Learners of tasks whose solutions are known.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use crate::learning::{Decisions, Rollout, Seen, Step, generalised_advantages};
+use crate::testing::{metric, open, play, play_with, refused};
+use polity_kernel::machine::Machine;
+use polity_kernel::scenario::Inputs;
+use polity_nn::Array;
+use serde_json::{Value, json};
+
+/// Learners of a world, with these parameters.
+fn learners(seed: u64, rounds: u32, agents: u32, world: &Value, policy: &Value) -> Value {
+    let mut policy = policy.clone();
+    policy["kind"] = json!("ppo");
+    json!({"seed": seed, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
+        "cohorts": [{"policy": policy}]})
+}
+
+fn balancing(seed: u64, rounds: u32, more: &Value) -> Value {
+    let mut policy = json!({"horizon": 32, "minibatch": 128, "rate": 0.002});
+    more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
+    let mut scenario = learners(seed, rounds, 16, &json!({"kind": "cart-pole"}), &policy);
+    scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
+    scenario
+}
+
+fn reached(scenario: &Value) -> f64 {
+    metric(play(scenario).rounds.last().unwrap(), "episode-return.mean")
+}
+
+/// Three rounds of two agents: the first one's episode ends after its second decision, the second one has no turn in the second round.
+fn rollout() -> (Rollout, Seen) {
+    let seen = |rewards: [f32; 2], ended: [bool; 2]| Seen {
+        agents: vec![4, 9],
+        inputs: Array::new(2, 1, rewards.to_vec()),
+        rewards: rewards.to_vec(),
+        ended: ended.to_vec(),
+        active: vec![true, true],
+        mask: Array::zeros(2, 2),
+    };
+    let mut rollout = Rollout::default();
+    let steps = [
+        (seen([50.0, 60.0], [true, true]), [0, 1], [1.0, 2.0]),
+        (seen([0.5, 0.25], [false, false]), [1, super::NONE], [3.0, 0.0]),
+        (seen([7.0, 1.0], [true, false]), [1, 0], [4.0, 5.0]),
+    ];
+    for (seen, choices, values) in steps {
+        rollout.push(Step { seen, choices: choices.to_vec(), logs: vec![0.0; 2], values: values.to_vec() });
+    }
+    (rollout, seen([0.125, 2.0], [false, true]))
+}
+
+#[test]
+fn decisions_get_what_comes_until_the_next_one() {
+    let (rollout, last) = rollout();
+    let decisions = rollout.decisions(&last, &[8.0, 9.0]);
+    assert_eq!(decisions.choices, [0, 1, 1, 1, 0]);
+    assert_eq!(decisions.rewards, [0.5, 1.25, 7.0, 0.125, 2.0]);
+    // The second decision of agent 4 and the last one of agent 9 end an episode; agent 4 has begun another.
+    assert_eq!(decisions.then, [3.0, 5.0, 0.0, 8.0, 0.0]);
+    assert_eq!(decisions.next, [Some(2), Some(4), None, None, None]);
+    assert_eq!((rollout.decided(4), rollout.decided(9), rollout.decided(5)), (Some(1), Some(0), None));
+}
+
+#[test]
+fn advantages_are_weighted_sums_of_surprises() {
+    let n = 6;
+    let numbers = |by: f32| (0..n).map(|i| (i as f32 * by).sin()).collect::<Vec<f32>>();
+    let next: Vec<Option<u32>> = vec![Some(1), Some(3), Some(4), None, Some(5), None];
+    let decisions = Decisions {
+        choices: vec![0; n],
+        values: numbers(1.3),
+        rewards: numbers(0.7),
+        then: numbers(2.1),
+        next: next.clone(),
+        ..Decisions::default()
+    };
+    let (discount, lambda) = (0.9f32, 0.8f32);
+    let found = generalised_advantages(&decisions, discount, lambda);
+    for (i, found) in found.iter().enumerate() {
+        let (mut at, mut weight, mut sum) = (Some(i), 1.0f32, 0.0f32);
+        while let Some(now) = at {
+            sum += weight * (decisions.rewards[now] + discount * decisions.then[now] - decisions.values[now]);
+            weight *= discount * lambda;
+            at = next[now].map(|next| next as usize);
+        }
+        assert!((found - sum).abs() < 1e-6, "{i}: {found}, not {sum}");
+    }
+}
+
+#[test]
+fn poles_are_balanced_by_those_who_look_ahead() {
+    let learned = reached(&balancing(1, 1_000, &json!({})));
+    assert!(learned > 120.0, "{learned}");
+    // Every step gives 1: only what comes later tells choices apart.
+    let blind = reached(&balancing(1, 1_000, &json!({"discount": 0.0})));
+    assert!(blind < 45.0, "{blind}");
+}
+
+#[test]
+fn players_of_a_common_interest_find_it() {
+    let game = "NFG 1 R \"common\" { \"a\" \"b\" } { { \"x\" \"y\" } { \"x\" \"y\" } } \"\" 2 2 1 1 1 1 0 0";
+    let policy = json!({"horizon": 8, "rate": 0.01, "entropy_weight": 0.0});
+    let mut scenario = learners(3, 400, 20, &json!({"kind": "matrix-game", "game": game}), &policy);
+    scenario["metrics"] = json!([{"kind": "mean", "of": "played-x"}]);
+    let played = metric(play(&scenario).rounds.last().unwrap(), "played-x.mean");
+    assert!(played > 0.94, "{played}");
+}
+
+#[test]
+fn weights_are_the_same_for_any_number_of_shards_and_after_a_snapshot() {
+    let scenario = balancing(5, 80, &json!({}));
+    let one = play_with(&scenario, &Inputs::default(), 1);
+    let two = play_with(&scenario, &Inputs::default(), 2);
+    assert_eq!(one.outcome.digest, two.outcome.digest);
+    let weights = one.society.weights().unwrap();
+    assert_eq!(weights, two.society.weights().unwrap());
+    assert_eq!(weights.len(), 1);
+    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
+    for _ in 0..50 {
+        society.poll(Vec::new()).unwrap();
+    }
+    let saved = society.snapshot().unwrap();
+    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
+    society.restore(&saved).unwrap();
+    while society.next_round() < 80 {
+        society.poll(Vec::new()).unwrap();
+    }
+    assert_eq!(society.weights().unwrap(), weights);
+}
+
+#[test]
+fn a_loss_that_is_no_number_stops_the_run_and_is_named() {
+    let mut society = open(&balancing(1, 200, &json!({"rate": 1e38})), &Inputs::default(), 1).unwrap();
+    let error = loop {
+        match society.poll(Vec::new()) {
+            Ok(_) => assert!(society.next_round() < 199),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("update 1 of `ppo`") && error.contains("is not a finite number"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_learned_is_refused() {
+    let pole = json!({"kind": "cart-pole"});
+    let why = refused(&learners(1, 1, 1, &pole, &json!({"observe": ["weather"]})));
+    assert!(why.contains("weather") && why.contains("observe"), "{why}");
+    let why = refused(&learners(1, 1, 1, &pole, &json!({"hidden": [4096]})));
+    assert!(why.contains("hidden"), "{why}");
+    let why = refused(&learners(1, 1, 1, &pole, &json!({"clip": 0.0})));
+    assert!(why.contains("clip"), "{why}");
+    let why = refused(&learners(1, 1, 2, &json!({"kind": "opinion"}), &json!({"reward": "opinion"})));
+    assert!(why.contains("no action"), "{why}");
+}

@@ -1,0 +1,103 @@
+//! An update of proximal policy optimisation.
+
+use super::{Model, Ppo};
+use crate::learning::{Decisions, generalised_advantages};
+use polity_kernel::rng::Draws;
+use polity_nn::{Array, NotFinite, clip, gradients};
+
+/// Numbers with mean 0 and variance 1; as they are, if all are equal.
+fn normalised(numbers: &[f32]) -> Vec<f32> {
+    let n = numbers.len() as f64;
+    let mean = numbers.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
+    let variance = numbers.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / n;
+    let deviation = variance.sqrt() + 1e-8;
+    numbers.iter().map(|x| ((f64::from(*x) - mean) / deviation) as f32).collect()
+}
+
+impl Ppo {
+    /// Learns from decisions. With A the advantage, R the return, p and p₀ the probabilities of a decision now and when it was taken, and
+    /// r = p / p₀, each minibatch moves the weights against the gradient of the mean of
+    ///
+    /// -min(r A, clip(r, 1 - ε, 1 + ε) A) + c₁ (V - R)² / 2 - c₂ entropy.
+    ///
+    /// With a teacher, the cross entropy between its probabilities and the network's is added, with a weight that decays (Schmitt and
+    /// others, arXiv 1803.03835).
+    ///
+    /// # Errors
+    /// The first loss or gradient that is not a finite number.
+    pub(super) fn update(
+        &self,
+        model: &Model,
+        decisions: &Decisions,
+        (round, updates): (u32, u32),
+        draws: &mut Draws,
+    ) -> Result<Model, NotFinite> {
+        let params = &self.params;
+        let Model { mut weights, mut adam } = model.clone();
+        let advantages = generalised_advantages(decisions, params.discount as f32, params.lambda as f32);
+        let returns: Vec<f32> = advantages.iter().zip(&decisions.values).map(|(a, v)| a + v).collect();
+        let left = if params.anneal { 1.0 - f64::from(round) / f64::from(self.rounds.max(1)) } else { 1.0 };
+        let (low, high) = (1.0 - params.clip as f32, 1.0 + params.clip as f32);
+        let taught = self.teacher.as_ref().zip(params.teacher.as_ref()).map(|(player, teacher)| {
+            let mut taught = player.logs(&decisions.inputs, &decisions.masks);
+            taught.data_mut().iter_mut().for_each(|log| *log = libm::expf(*log));
+            (taught, (teacher.weight * libm::pow(teacher.decay, f64::from(updates))) as f32)
+        });
+        let mut order: Vec<u32> = (0..decisions.len() as u32).collect();
+        for _ in 0..params.epochs {
+            draws.shuffle(&mut order);
+            for batch in order.chunks(params.minibatch as usize) {
+                let of = |numbers: &[f32]| batch.iter().map(|i| numbers[*i as usize]).collect::<Vec<f32>>();
+                let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
+                let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
+                let mut found = gradients(&weights, batch.len(), names, |tape, rows| {
+                    let picked = &batch[rows.clone()];
+                    let x = tape.input(decisions.inputs.pick(picked));
+                    let mask = tape.input(decisions.masks.pick(picked));
+                    let column = |numbers: &[f32]| Array::column(numbers[rows.clone()].to_vec());
+                    let (advantage, goal, old) =
+                        (tape.input(column(&advantages)), tape.input(column(&returns)), tape.input(column(&old)));
+
+                    let logits = self.policy.on(tape, x);
+                    let logits = tape.add(logits, mask);
+                    let logs = tape.log_softmax(logits);
+                    let log = tape.pick(logs, picked.iter().map(|i| decisions.choices[*i as usize]).collect());
+                    let moved = tape.subtract(log, old);
+                    let ratio = tape.exp(moved);
+                    let clipped = tape.clamp(ratio, low, high);
+                    let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
+                    let gain = tape.least(free, held);
+
+                    let value = self.value.on(tape, x);
+                    let error = tape.subtract(value, goal);
+                    let error = tape.square(error);
+
+                    let p = tape.exp(logs);
+                    let surprise = tape.multiply(p, logs);
+
+                    let n = batch.len() as f32;
+                    let sums = [(gain, -1.0), (error, 0.5), (surprise, -1.0)].map(|(of, by)| {
+                        let sum = tape.sum(of);
+                        tape.scale(sum, by / n)
+                    });
+                    let [policy_loss, value_loss, entropy] = sums;
+                    let value_part = tape.scale(value_loss, params.value_weight as f32);
+                    let entropy_part = tape.scale(entropy, -params.entropy_weight as f32);
+                    let mut loss = tape.add(policy_loss, value_part);
+                    if let Some((taught, weight)) = &taught {
+                        let taught = tape.input(taught.pick(picked));
+                        let agreed = tape.multiply(taught, logs);
+                        let agreed = tape.sum(agreed);
+                        let agreed = tape.scale(agreed, -weight / n);
+                        loss = tape.add(loss, agreed);
+                    }
+                    [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
+                })?;
+                clip(&mut found.of, params.norm as f32);
+                adam.step(&mut weights, &found.of, (params.rate * left) as f32);
+            }
+        }
+        weights.finite()?;
+        Ok(Model { weights, adam })
+    }
+}

@@ -1,0 +1,119 @@
+//! Files of weights, and what is said in them.
+
+use super::Senses;
+use polity_kernel::Invalid;
+use polity_kernel::policy::Fault;
+use polity_kernel::rng::{Draws, Stream};
+use polity_nn::{Array, Mlp, Squash, Weights, outputs};
+use serde::{Deserialize, Serialize};
+
+/// What is said in a file of weights: who learned them, from what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The policy that learned them.
+    pub learner: String,
+    /// The world in which it did.
+    pub world: String,
+    /// The numbers that it saw, in order.
+    pub numbers: Vec<String>,
+    /// Its choices, in order.
+    pub choices: Vec<String>,
+    /// The sizes of the layers between.
+    pub hidden: Vec<usize>,
+    /// The function between layers.
+    pub squash: Squash,
+}
+
+/// Makes a network from what is seen to these outputs. `gain`: that of the last layer.
+pub fn net(
+    weights: &mut Weights,
+    name: &str,
+    [from, to]: [usize; 2],
+    (hidden, squash): (&[usize], Squash),
+    gain: f64,
+    draws: &mut Draws,
+) -> Mlp {
+    let sizes: Vec<usize> = [from].iter().chain(hidden).chain(&[to]).copied().collect();
+    Mlp::new(weights, name, &sizes, squash, gain, draws)
+}
+
+impl About {
+    /// Returns weights as a file.
+    ///
+    /// # Errors
+    /// Weights that cannot be written: a defect of the learner.
+    pub fn write(&self, weights: &Weights) -> Result<Vec<u8>, Fault> {
+        let about = serde_json::to_string(self).map_err(|error| Fault(error.to_string()))?;
+        polity_nn::write(weights, &about).map_err(|error| Fault(error.to_string()))
+    }
+
+    /// Reads a file of weights.
+    ///
+    /// # Errors
+    /// Bytes that are no weights, or not those of a learner here.
+    pub fn read(bytes: &[u8]) -> Result<(Weights, About), Invalid> {
+        let wrong = |message: String| Invalid { key: "weights".into(), message };
+        let (weights, about) = polity_nn::read(bytes).map_err(|error| wrong(error.to_string()))?;
+        let about =
+            about.ok_or_else(|| wrong("the file does not say who learned its weights, and from what".into()))?;
+        let about = serde_json::from_str(&about)
+            .map_err(|error| wrong(format!("what the file says about its weights cannot be read: {error}")))?;
+        Ok((weights, about))
+    }
+
+    /// Checks that weights were learned from what a learner sees and chooses from here.
+    ///
+    /// # Errors
+    /// What differs, with both.
+    pub fn fits(&self, senses: &Senses, world: &str) -> Result<(), Invalid> {
+        let same = |what: &str, there: &[String], here: &[String]| {
+            let message = format!(
+                "they were learned in the world `{}` with the {what} {}, but `{world}` has {}",
+                self.world,
+                there.join(", "),
+                here.join(", "),
+            );
+            Invalid::unless(there == here, "weights", message)
+        };
+        same("numbers", &self.numbers, &senses.numbers())?;
+        same("choices", &self.choices, &senses.choices())
+    }
+}
+
+/// A network that chooses, from a file of weights.
+#[derive(Clone, Debug)]
+pub struct Player {
+    policy: Mlp,
+    weights: Weights,
+}
+
+impl Player {
+    /// Reads a file of weights.
+    ///
+    /// # Errors
+    /// Bytes that are no weights, or whose shapes are not those that the file says.
+    pub fn open(bytes: &[u8]) -> Result<(Self, About), Invalid> {
+        let wrong = |message: String| Invalid { key: "weights".into(), message };
+        let (found, about) = About::read(bytes)?;
+        let mut weights = Weights::default();
+        let sizes = [about.numbers.len(), about.choices.len()];
+        // What they begin with is replaced.
+        let mut draws = Draws::new(0, Stream::Learner, 0, 0);
+        let policy = net(&mut weights, "policy", sizes, (about.hidden.as_slice(), about.squash), 1.0, &mut draws);
+        weights.take(&found).map_err(|error| wrong(error.to_string()))?;
+        weights.finite().map_err(|error| wrong(error.to_string()))?;
+        Ok((Player { policy, weights }, about))
+    }
+
+    /// Returns the logarithms of the probabilities of all choices, for each row of what is seen with its mask.
+    #[must_use]
+    pub fn logs(&self, inputs: &Array, masks: &Array) -> Array {
+        let [logs] = outputs(&self.weights, inputs.rows(), |tape, rows| {
+            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
+            let logits = self.policy.on(tape, x);
+            let logits = tape.add(logits, mask);
+            [tape.log_softmax(logits)]
+        });
+        logs
+    }
+}

@@ -1,0 +1,51 @@
+//! What policies that learn with networks have in common: what they see and choose from, what a cohort keeps, and files of weights.
+//!
+//! All agents of a cohort share one network. Once a round the cohort step sees all of them as the rows of a matrix, learns if it is
+//! time, and decides for all at once; each agent takes its decision in its turn.
+
+mod file;
+mod kept;
+mod returns;
+mod rollout;
+mod senses;
+
+pub use file::{About, Player, net};
+pub use kept::Kept;
+pub use returns::Returns;
+pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
+pub use senses::{Seen, Senses};
+
+use polity_kernel::rng::Draws;
+
+/// A decision that an agent did not have to take.
+pub const NONE: u16 = u16::MAX;
+
+/// Draws one of the choices by the logarithms of their probabilities.
+#[must_use]
+pub fn sampled(logs: &[f32], draws: &mut Draws) -> u16 {
+    let mut left = draws.unit();
+    let mut last = 0;
+    for (choice, log) in (0u16..).zip(logs) {
+        let p = f64::from(libm::expf(*log));
+        if p > 0.0 {
+            last = choice;
+        }
+        left -= p;
+        if left < 0.0 {
+            break;
+        }
+    }
+    last
+}
+
+/// Returns the choice with the highest number, the first of several.
+#[must_use]
+pub fn best(numbers: &[f32]) -> u16 {
+    let mut best = 0;
+    for (choice, number) in numbers.iter().enumerate() {
+        if *number > numbers[best] {
+            best = choice;
+        }
+    }
+    best as u16
+}

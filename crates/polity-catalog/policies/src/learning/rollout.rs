@@ -1,0 +1,149 @@
+//! Decisions that wait to be learned from.
+
+use super::{NONE, Seen};
+use polity_kernel::AgentId;
+use polity_kernel::digest::DigestVec;
+use polity_nn::Array;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a cohort saw in a round and what it decided, for each of its agents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What it saw.
+    pub seen: Seen,
+    /// The choices; [`NONE`] for agents whose turn it was not.
+    pub choices: Vec<u16>,
+    /// The logarithms of their probabilities.
+    pub logs: Vec<f32>,
+    /// What the agents could expect, as the learner estimated it.
+    pub values: Vec<f32>,
+}
+
+/// The last rounds of a cohort. Copies are cheap, and only new rounds are hashed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rollout(DigestVec<Arc<Step>>);
+
+/// The decisions of a rollout, in order, and what came of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decisions {
+    /// What the agents saw.
+    pub inputs: Array,
+    /// Their masks ([`Seen::mask`]).
+    pub masks: Array,
+    /// What they chose.
+    pub choices: Vec<u32>,
+    /// The logarithms of the probabilities of that.
+    pub logs: Vec<f32>,
+    /// What they could expect.
+    pub values: Vec<f32>,
+    /// What they got until their next decision.
+    pub rewards: Vec<f32>,
+    /// What they could expect after that; 0 at the end of an episode.
+    pub then: Vec<f32>,
+    /// The next decision of the same agent in the same episode, if the rollout has it.
+    pub next: Vec<Option<u32>>,
+}
+
+impl Rollout {
+    /// Returns the number of rounds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a round.
+    pub fn push(&mut self, step: Step) {
+        self.0.push(Arc::new(step));
+    }
+
+    /// Drops all rounds.
+    pub fn clear(&mut self) {
+        *self = Rollout::default();
+    }
+
+    /// Returns what an agent decided in the last round.
+    #[must_use]
+    pub fn decided(&self, who: AgentId) -> Option<u16> {
+        let step = self.0.last()?;
+        let row = step.seen.agents.binary_search(&who).ok()?;
+        step.choices.get(row).copied().filter(|choice| *choice != NONE)
+    }
+
+    /// Returns all decisions and what came of them. `last`: what the cohort sees now, with what it can expect (`values`).
+    #[must_use]
+    pub fn decisions(&self, last: &Seen, values: &[f32]) -> Decisions {
+        let mut all = Decisions::default();
+        let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
+        for step in self.0.iter() {
+            all.hear(&mut open, &step.seen);
+            for (row, choice) in step.choices.iter().enumerate().filter(|(_, choice)| **choice != NONE) {
+                let this = all.choices.len();
+                all.inputs.push(step.seen.inputs.row(row));
+                all.masks.push(step.seen.mask.row(row));
+                all.choices.push(u32::from(*choice));
+                all.logs.push(step.logs[row]);
+                all.values.push(step.values[row]);
+                all.rewards.push(0.0);
+                all.then.push(0.0);
+                all.next.push(None);
+                if let Some(before) = open.insert(step.seen.agents[row], this) {
+                    all.next[before] = Some(this as u32);
+                    all.then[before] = step.values[row];
+                }
+            }
+        }
+        all.hear(&mut open, last);
+        for (who, value) in last.agents.iter().zip(values) {
+            if let Some(before) = open.get(who) {
+                all.then[*before] = *value;
+            }
+        }
+        all
+    }
+}
+
+impl Decisions {
+    /// Adds the rewards of a round to the decisions before it, and closes those whose episodes ended.
+    fn hear(&mut self, open: &mut BTreeMap<AgentId, usize>, seen: &Seen) {
+        for (who, (reward, ended)) in seen.agents.iter().zip(seen.rewards.iter().zip(&seen.ended)) {
+            let Some(decision) = open.get(who) else { continue };
+            self.rewards[*decision] += reward;
+            if *ended {
+                open.remove(who);
+            }
+        }
+    }
+
+    /// Returns the number of decisions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.choices.len()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.choices.is_empty()
+    }
+}
+
+/// Returns how much better each decision was than expected (Schulman et al. 2016, GAE): with δ = r + γV' - V, it is the sum over the
+/// decisions from this one on of (γλ)^k δ.
+#[must_use]
+pub fn generalised_advantages(decisions: &Decisions, discount: f32, lambda: f32) -> Vec<f32> {
+    let mut advantages = vec![0.0f32; decisions.len()];
+    for i in (0..decisions.len()).rev() {
+        let delta = decisions.rewards[i] + discount * decisions.then[i] - decisions.values[i];
+        let later = decisions.next[i].map_or(0.0, |next| advantages[next as usize]);
+        advantages[i] = delta + discount * lambda * later;
+    }
+    advantages
+}

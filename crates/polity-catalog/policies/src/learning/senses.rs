@@ -1,0 +1,161 @@
+//! What a learner sees of a world, and what it chooses from.
+
+use polity_kernel::AgentId;
+use polity_kernel::Invalid;
+use polity_kernel::interface::{ActionArgument, FieldKind, NumberSlot, Observation};
+use polity_kernel::policy::{PolicySetup, Turn};
+use polity_nn::Array;
+use serde::{Deserialize, Serialize};
+
+/// The most choices of a learner.
+const MOST_CHOICES: usize = 1_000;
+/// What is added to the logit of a choice that is not offered.
+const FORBIDDEN: f32 = -1e9;
+
+/// What a learner sees of a world, and what it chooses from.
+#[derive(Clone, Debug)]
+pub struct Senses {
+    numbers: Vec<(String, NumberSlot)>,
+    reward: NumberSlot,
+    active: Option<NumberSlot>,
+    ended: Option<NumberSlot>,
+    choices: Vec<Choice>,
+}
+
+/// A choice: an action, or one option of an action.
+#[derive(Clone, Debug)]
+struct Choice {
+    name: String,
+    act: u16,
+    value: f64,
+    /// Shows 1 when the action is offered.
+    offered: Option<NumberSlot>,
+}
+
+/// The agents of a cohort in a round, in order of id.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Who they are.
+    pub agents: Vec<AgentId>,
+    /// What each sees.
+    pub inputs: Array,
+    /// What each got in the last round.
+    pub rewards: Vec<f32>,
+    /// Whether the last round ended the episode of each. What it sees is then the start of the next one.
+    pub ended: Vec<bool>,
+    /// Whether it is the turn of each.
+    pub active: Vec<bool>,
+    /// What is added to the logits of the choices of each: a large negative number for those that are not offered.
+    pub mask: Array,
+}
+
+impl Seen {
+    /// Returns the agents of the first, then those of the second.
+    #[must_use]
+    pub fn merged(mut self, later: Seen) -> Seen {
+        self.agents.extend(later.agents);
+        self.inputs.append(&later.inputs);
+        self.rewards.extend(later.rewards);
+        self.ended.extend(later.ended);
+        self.active.extend(later.active);
+        self.mask.append(&later.mask);
+        self
+    }
+}
+
+impl Senses {
+    /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards.
+    ///
+    /// # Errors
+    /// A world without numbers, without such numbers, without a reward, or without choices.
+    pub fn open(observe: Option<&[String]>, reward: &str, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let about =
+            |name: &str| [reward, "last-reward", "active", "episode-ended"].contains(&name) || name.starts_with("may-");
+        let shown = setup.interface.observation.iter().filter(|field| field.kind == FieldKind::Number);
+        let all = shown.map(|field| field.name.to_string()).filter(|name| !about(name));
+        let names: Vec<String> = observe.map_or_else(|| all.collect(), <[String]>::to_vec);
+        let message = format!("the world `{}` shows no numbers to learn from", setup.world);
+        Invalid::unless(!names.is_empty(), if observe.is_some() { "observe" } else { "kind" }, message)?;
+        let slot = |name: String| {
+            let slot = setup.number(&name).map_err(|error| Invalid { key: "observe".into(), ..error })?;
+            Ok((name, slot))
+        };
+        let numbers = names.into_iter().map(slot).collect::<Result<_, Invalid>>()?;
+        let choices = choices(setup);
+        let message =
+            format!("the world `{}` has no action without numbers, words or tables that can be learned", setup.world);
+        Invalid::unless(!choices.is_empty(), "kind", message)?;
+        let message =
+            format!("the world `{}` has {} choices; a learner has at most {MOST_CHOICES}", setup.world, choices.len());
+        Invalid::unless(choices.len() <= MOST_CHOICES, "kind", message)?;
+        Ok(Senses {
+            numbers,
+            reward: setup.number(reward).map_err(|error| Invalid { key: "reward".into(), ..error })?,
+            active: setup.number("active").ok(),
+            ended: setup.number("episode-ended").ok(),
+            choices,
+        })
+    }
+
+    /// Returns the names of the numbers that it sees.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<String> {
+        self.numbers.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns the names of its choices.
+    #[must_use]
+    pub fn choices(&self) -> Vec<String> {
+        self.choices.iter().map(|choice| choice.name.clone()).collect()
+    }
+
+    /// Returns the bytes that an agent takes in what the cohort sees of a round.
+    #[must_use]
+    pub fn row_bytes(&self) -> usize {
+        4 * (self.numbers.len() + self.choices.len()) + 16
+    }
+
+    /// Returns what an agent got in the last round, and whether that ended its episode.
+    #[must_use]
+    pub fn outcome(&self, seen: Observation<'_>) -> (f64, bool) {
+        (seen.number(self.reward), self.ended.is_some_and(|ended| seen.number(ended) == 1.0))
+    }
+
+    /// Adds an agent.
+    pub fn count(&self, seen: &mut Seen, who: AgentId, observation: Observation<'_>) {
+        let number = |slot: NumberSlot| observation.number(slot);
+        let (reward, ended) = self.outcome(observation);
+        let inputs: Vec<f32> = self.numbers.iter().map(|(_, slot)| number(*slot) as f32).collect();
+        let offered = |choice: &Choice| choice.offered.is_none_or(|slot| number(slot) != 0.0);
+        let mask: Vec<f32> = self.choices.iter().map(|choice| if offered(choice) { 0.0 } else { FORBIDDEN }).collect();
+        seen.agents.push(who);
+        seen.inputs.push(&inputs);
+        seen.rewards.push(reward as f32);
+        seen.ended.push(ended);
+        seen.active.push(self.active.is_none_or(|active| number(active) != 0.0) && mask.contains(&0.0));
+        seen.mask.push(&mask);
+    }
+
+    /// Performs a choice.
+    pub fn act(&self, turn: &mut Turn<'_>, choice: u16) {
+        if let Some(Choice { act, value, .. }) = self.choices.get(usize::from(choice)) {
+            turn.act(*act, *value);
+        }
+    }
+}
+
+/// Returns all choices that a world has.
+fn choices(setup: &PolicySetup<'_>) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    for (act, kind) in (0u16..).zip(&setup.interface.acts) {
+        let offered = setup.number(&format!("may-{}", kind.name)).ok();
+        match &kind.argument {
+            ActionArgument::Nothing => choices.push(Choice { name: kind.name.to_string(), act, value: 0.0, offered }),
+            ActionArgument::Choice(options) => choices.extend(options.iter().enumerate().map(|(option, name)| {
+                Choice { name: format!("{}: {name}", kind.name), act, value: option as f64, offered }
+            })),
+            _ => {}
+        }
+    }
+    choices
+}

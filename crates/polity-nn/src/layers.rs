@@ -1,0 +1,140 @@
+//! Layers: which weights they have, how these begin, and what they compute.
+
+use crate::{Array, Tape, Var, Weights};
+use polity_base::rng::Draws;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A function between layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Squash {
+    /// The hyperbolic tangent.
+    #[default]
+    Tanh,
+    /// The positive part.
+    Relu,
+}
+
+/// A dense layer: `x·w + b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dense {
+    weight: usize,
+    bias: usize,
+}
+
+impl Dense {
+    /// Makes a layer whose weights are orthogonal, times a gain, and whose bias is 0.
+    pub fn new(weights: &mut Weights, name: &str, [from, to]: [usize; 2], gain: f64, draws: &mut Draws) -> Self {
+        let weight = weights.push(format!("{name}.weight"), orthogonal(from, to, gain, draws));
+        let bias = weights.push(format!("{name}.bias"), Array::zeros(1, to));
+        Dense { weight, bias }
+    }
+
+    /// Returns what the layer makes of a batch.
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let (weight, bias) = (tape.weight(self.weight), tape.weight(self.bias));
+        tape.affine(x, weight, bias)
+    }
+}
+
+/// Dense layers with a function between them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mlp {
+    layers: Vec<Dense>,
+    squash: Squash,
+}
+
+impl Mlp {
+    /// Makes a network with layers of these sizes, from its inputs to its outputs. `gain`: that of the last layer.
+    pub fn new(
+        weights: &mut Weights,
+        name: &str,
+        sizes: &[usize],
+        squash: Squash,
+        gain: f64,
+        draws: &mut Draws,
+    ) -> Self {
+        let last = sizes.len().saturating_sub(2);
+        let layer = |(i, pair): (usize, &[usize])| {
+            let gain = if i == last { gain } else { std::f64::consts::SQRT_2 };
+            Dense::new(weights, &format!("{name}.{i}"), [pair[0], pair[1]], gain, draws)
+        };
+        Mlp { layers: sizes.windows(2).enumerate().map(layer).collect(), squash }
+    }
+
+    /// Returns what the network makes of a batch.
+    pub fn on(&self, tape: &mut Tape<'_>, mut x: Var) -> Var {
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i > 0 {
+                x = match self.squash {
+                    Squash::Tanh => tape.tanh(x),
+                    Squash::Relu => tape.relu(x),
+                };
+            }
+            x = layer.on(tape, x);
+        }
+        x
+    }
+}
+
+/// A layer with gates that keeps a state from step to step (Cho et al. 2014), as PyTorch computes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gru {
+    input: Dense,
+    state: Dense,
+    size: usize,
+}
+
+impl Gru {
+    /// Makes a layer with a state of `to` numbers.
+    pub fn new(weights: &mut Weights, name: &str, [from, to]: [usize; 2], draws: &mut Draws) -> Self {
+        let input = Dense::new(weights, &format!("{name}.input"), [from, 3 * to], 1.0, draws);
+        let state = Dense::new(weights, &format!("{name}.state"), [to, 3 * to], 1.0, draws);
+        Gru { input, state, size: to }
+    }
+
+    /// Returns the state after a step.
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var, state: Var) -> Var {
+        let (from_input, from_state) = (self.input.on(tape, x), self.state.on(tape, state));
+        let n = self.size;
+        let gate = |tape: &mut Tape<'_>, i: usize| {
+            let (x, h) = (tape.columns(from_input, i * n, n), tape.columns(from_state, i * n, n));
+            let sum = tape.add(x, h);
+            tape.sigmoid(sum)
+        };
+        let (reset, keep) = (gate(tape, 0), gate(tape, 1));
+        let (x, h) = (tape.columns(from_input, 2 * n, n), tape.columns(from_state, 2 * n, n));
+        let h = tape.multiply(reset, h);
+        let sum = tape.add(x, h);
+        let new = tape.tanh(sum);
+        let difference = tape.subtract(state, new);
+        let kept = tape.multiply(keep, difference);
+        tape.add(new, kept)
+    }
+}
+
+/// Returns a matrix whose shorter side is orthonormal, times a gain (Saxe et al. 2014).
+fn orthogonal(rows: usize, columns: usize, gain: f64, draws: &mut Draws) -> Array {
+    let (many, long) = (rows.min(columns), rows.max(columns));
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(many);
+    while basis.len() < many {
+        let mut new: Vec<f64> = (0..long).map(|_| draws.normal()).collect();
+        for known in &basis {
+            let along: f64 = known.iter().zip(&new).map(|(x, y)| x * y).sum();
+            new.iter_mut().zip(known).for_each(|(x, y)| *x -= along * y);
+        }
+        let norm = libm::sqrt(new.iter().map(|x| x * x).sum());
+        // A vector in the span of the others is drawn again; that has probability 0.
+        if norm > 1e-6 {
+            new.iter_mut().for_each(|x| *x /= norm);
+            basis.push(new);
+        }
+    }
+    let at = |i: usize, j: usize| (gain * if rows <= columns { basis[i][j] } else { basis[j][i] }) as f32;
+    Array::new(
+        rows,
+        columns,
+        (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))).map(|(i, j)| at(i, j)).collect(),
+    )
+}

@@ -1,0 +1,247 @@
+//! Gradients against finite differences, products against plain ones, weights for any number of threads.
+
+use crate::*;
+use polity_base::rng::{Draws, Stream};
+
+fn draws(n: u32) -> Draws {
+    Draws::new(7, Stream::Cohort, 0, n)
+}
+
+fn random(rows: usize, columns: usize, draws: &mut Draws) -> Array {
+    Array::new(rows, columns, (0..rows * columns).map(|_| draws.normal() as f32).collect())
+}
+
+#[test]
+fn products_are_plain_sums_in_order() {
+    let mut draws = draws(0);
+    for [m, k, n] in [[1, 1, 1], [4, 3, 16], [5, 7, 17], [9, 64, 33], [2, 0, 3], [64, 4, 2]] {
+        let (a, b, c) = (random(m, k, &mut draws), random(k, n, &mut draws), random(m, n, &mut draws));
+        let plain = |a: &Array, b: &Array| {
+            let mut out = Array::zeros(a.rows(), b.columns());
+            for i in 0..a.rows() {
+                for j in 0..b.columns() {
+                    let mut sum = 0.0f32;
+                    (0..b.rows()).for_each(|k| sum += a.row(i)[k] * b.row(k)[j]);
+                    out.data_mut()[i * b.columns() + j] = sum;
+                }
+            }
+            out
+        };
+        assert_eq!(a.times(&b, None), plain(&a, &b), "{m} {k} {n}: every bit");
+        assert_eq!(a.transposed_times(&c), plain(&a.transposed(), &c), "{m} {k} {n}: every bit");
+    }
+}
+
+#[test]
+fn the_hyperbolic_tangent_is_close_and_keeps_what_is_no_number() {
+    let worst = (-2000..=2000).map(|i| i as f32 / 100.0).map(|x| {
+        let y = array::tanh(x);
+        assert!(y.abs() <= 1.0, "{x}: {y}");
+        (f64::from(y) - libm::tanh(f64::from(x))).abs()
+    });
+    let worst = worst.fold(0.0, f64::max);
+    assert!(worst < 4e-7, "{worst}");
+    assert!(array::tanh(f32::NAN).is_nan());
+}
+
+/// Checks gradients of a loss against differences of it.
+fn check(weights: &Weights, loss: impl Fn(&mut Tape<'_>) -> Var + Sync) {
+    let value = |weights: &Weights| {
+        let mut tape = Tape::new(weights);
+        let var = loss(&mut tape);
+        f64::from(tape.value(var).data()[0])
+    };
+    let mut tape = Tape::new(weights);
+    let var = loss(&mut tape);
+    let found = tape.backward(var);
+    let step = 2e-3f32;
+    for (i, tensor) in weights.iter().enumerate() {
+        for j in 0..tensor.array.data().len() {
+            let moved = |by: f32| {
+                let mut moved = weights.clone();
+                let array = moved.arrays_mut().nth(i).unwrap();
+                array.data_mut()[j] += by;
+                value(&moved)
+            };
+            let slope = (moved(step) - moved(-step)) / f64::from(2.0 * step);
+            let got = f64::from(found[i].data()[j]);
+            assert!((slope - got).abs() < 2e-2 * slope.abs().max(1.0), "{} {j}: {got}, not {slope}", tensor.name);
+        }
+    }
+}
+
+#[test]
+fn gradients_of_a_policy_loss_are_slopes() {
+    let mut draws = draws(1);
+    let mut weights = Weights::default();
+    let policy = Mlp::new(&mut weights, "policy", &[3, 5, 4], Squash::Tanh, 1.0, &mut draws);
+    let value = Mlp::new(&mut weights, "value", &[3, 5, 1], Squash::Relu, 1.0, &mut draws);
+    let (x, old, goals) = (random(6, 3, &mut draws), random(6, 1, &mut draws), random(6, 1, &mut draws));
+    let mask = Array::new(6, 4, (0..24).map(|i| if i % 7 == 3 { -1e9 } else { 0.0 }).collect());
+    check(&weights, |tape| {
+        let x = tape.input(x.clone());
+        let (logits, mask) = (policy.on(tape, x), tape.input(mask.clone()));
+        let logits = tape.add(logits, mask);
+        let logs = tape.log_softmax(logits);
+        let p = tape.exp(logs);
+        let product = tape.multiply(p, logs);
+        let entropy = tape.row_sums(product);
+        let log = tape.pick(logs, vec![0, 1, 2, 0, 1, 0]);
+        let old = tape.input(old.clone());
+        let ratio = tape.subtract(log, old);
+        let ratio = tape.exp(ratio);
+        let clipped = tape.clamp(ratio, 0.8, 1.2);
+        let worst = tape.least(ratio, clipped);
+        let best = tape.most(ratio, entropy);
+        let (v, goals) = (value.on(tape, x), tape.input(goals.clone()));
+        let error = tape.subtract(v, goals);
+        let square = tape.square(error);
+        let square = tape.scale(square, 0.5);
+        let sum = [entropy, worst, best].into_iter().fold(square, |sum, term| tape.add(sum, term));
+        tape.sum(sum)
+    });
+}
+
+#[test]
+fn gradients_through_time_are_slopes() {
+    let mut draws = draws(2);
+    let mut weights = Weights::default();
+    let gru = Gru::new(&mut weights, "gru", [2, 3], &mut draws);
+    let steps: Vec<Array> = (0..4).map(|_| random(5, 2, &mut draws)).collect();
+    check(&weights, |tape| {
+        let mut state = tape.input(Array::zeros(5, 3));
+        for step in &steps {
+            let x = tape.input(step.clone());
+            state = gru.on(tape, x, state);
+        }
+        let square = tape.square(state);
+        tape.sum(square)
+    });
+}
+
+/// Trains a network on a function for some steps, with this number of threads.
+fn trained(threads: usize) -> (Weights, [f64; 2]) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let mut draws = draws(3);
+    let mut weights = Weights::default();
+    let net = Mlp::new(&mut weights, "net", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws);
+    let x = random(300, 2, &mut draws);
+    let goals = Array::column((0..300).map(|row| x.row(row)[0] * x.row(row)[1]).collect());
+    let mut adam = Adam::new(&weights);
+    let mut losses = [0.0; 2];
+    for step in 0..300 {
+        let rows = |range: std::ops::Range<usize>| range.map(|row| row as u32).collect::<Vec<u32>>();
+        let mut gradients = pool
+            .install(|| {
+                gradients(&weights, 300, ["loss"], |tape, range| {
+                    let (x, goals) = (x.pick(&rows(range.clone())), goals.pick(&rows(range)));
+                    let (x, goals) = (tape.input(x), tape.input(goals));
+                    let y = net.on(tape, x);
+                    let error = tape.subtract(y, goals);
+                    let square = tape.square(error);
+                    let square = tape.scale(square, 1.0 / 300.0);
+                    [tape.sum(square)]
+                })
+            })
+            .unwrap();
+        clip(&mut gradients.of, 0.5);
+        adam.step(&mut weights, &gradients.of, 0.01);
+        losses[usize::from(step > 0)] = gradients.losses[0];
+    }
+    (weights, losses)
+}
+
+#[test]
+fn training_learns_and_gives_the_same_bits_for_any_number_of_threads() {
+    let (weights, [first, last]) = trained(1);
+    assert!(last < first / 20.0, "{first} to {last}");
+    for threads in [2, 3, 5] {
+        assert_eq!(trained(threads).0.digest(), weights.digest(), "{threads} threads");
+    }
+}
+
+#[test]
+fn layers_begin_orthogonal() {
+    let mut weights = Weights::default();
+    Dense::new(&mut weights, "layer", [6, 4], 2.0, &mut draws(4));
+    let w = &weights[0].array;
+    let product = w.transposed_times(w);
+    for i in 0..4 {
+        for j in 0..4 {
+            let expected = if i == j { 4.0 } else { 0.0 };
+            assert!((product.row(i)[j] - expected).abs() < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_named() {
+    let mut weights = Weights::default();
+    let layer = Dense::new(&mut weights, "layer", [1, 1], 1.0, &mut draws(5));
+    let loss = |weights: &Weights, x: f32| {
+        gradients(weights, 3, ["value loss"], |tape, range| {
+            let x = tape.input(Array::column(vec![x; range.len()]));
+            let y = layer.on(tape, x);
+            [tape.sum(y)]
+        })
+    };
+    assert!(loss(&weights, 1.0).is_ok());
+    assert_eq!(loss(&weights, f32::NAN).unwrap_err().to_string(), "`value loss` is not a finite number");
+    weights.arrays_mut().nth(1).unwrap().data_mut()[0] = f32::INFINITY;
+    assert_eq!(loss(&weights, 1.0).unwrap_err().to_string(), "`layer.bias` is not a finite number");
+}
+
+#[test]
+fn files_hold_the_same_weights_and_wrong_ones_are_refused() {
+    let (weights, _) = trained(1);
+    let bytes = write(&weights, "about").unwrap();
+    let (found, about) = read(&bytes).unwrap();
+    assert_eq!(about.as_deref(), Some("about"));
+    let mut fresh = Weights::default();
+    Mlp::new(&mut fresh, "net", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    fresh.take(&found).unwrap();
+    assert_eq!(fresh, weights);
+    let mut other = Weights::default();
+    Mlp::new(&mut other, "net", &[3, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    let refused = other.take(&found).unwrap_err().to_string();
+    assert_eq!(refused, "`net.0.weight` is 2 by 32, and must be 3 by 32");
+    let mut other = Weights::default();
+    Mlp::new(&mut other, "wide", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    assert!(other.take(&found).unwrap_err().to_string().starts_with("the weights have no `wide.0.weight` (2 by 32)"));
+    for cut in [0, 7, 8, 100, bytes.len() - 1] {
+        assert!(read(&bytes[..cut]).is_err(), "{cut}");
+    }
+}
+
+/// `cargo test -p polity-nn --lib -- --ignored --nocapture speed`: the time of a step beside those of `shared/learning.md`.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    for (hidden, batch) in [(64, 256), (64, 1024), (128, 1024)] {
+        let mut draws = draws(6);
+        let mut weights = Weights::default();
+        let net = Mlp::new(&mut weights, "net", &[16, hidden, hidden, 8], Squash::Tanh, 1.0, &mut draws);
+        let x = random(batch, 16, &mut draws);
+        let mut adam = Adam::new(&weights);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let mut times: Vec<u128> = (0..200)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                pool.install(|| {
+                    let mut found = gradients(&weights, batch, ["loss"], |tape, range| {
+                        let x = tape.input(x.pick(&range.map(|row| row as u32).collect::<Vec<_>>()));
+                        let y = net.on(tape, x);
+                        let square = tape.square(y);
+                        [tape.sum(square)]
+                    })
+                    .unwrap();
+                    clip(&mut found.of, 0.5);
+                    adam.step(&mut weights, &found.of, 1e-3);
+                });
+                start.elapsed().as_micros()
+            })
+            .collect();
+        times.sort();
+        println!("MLP {hidden}, batch {batch}: {} µs (median), {} µs (least)", times[100], times[0]);
+    }
+}
