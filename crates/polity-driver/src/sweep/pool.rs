@@ -3,6 +3,7 @@
 use super::allowance::Allowance;
 use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
+use crate::control::under_way;
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
 use crate::run::{Engine, Made, Prepared, Whole};
@@ -182,6 +183,21 @@ impl<'a> Runs<'a> {
         hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
     ) -> Result<usize, DriveError> {
         self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
+    }
+
+    /// As [`Runs::drive`], but leaves a run at once whose lock is held. Workers that waited for locks would go through short runs in step: each
+    /// waits while the other makes a run.
+    pub(super) fn drive_free(
+        &self,
+        runs: &[RunId],
+        jobs: usize,
+        hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
+    ) -> Result<usize, DriveError> {
+        let make = |engine: &Engine<'_>, run| match under_way(engine.disk.as_ref(), &self.folder(run)) {
+            true => Ok(Made::Held),
+            false => self.make(engine, run),
+        };
+        self.engine.at_once(runs, jobs, &make, hear)
     }
 
     /// Starts a run, resumes it, or reads its results.

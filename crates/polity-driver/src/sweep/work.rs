@@ -87,22 +87,24 @@ pub fn work(
         // A run with calls needs at least one connection.
         jobs = jobs.min(engine.connections);
     }
-    let (mut left, mut held) = (own.clone(), 0);
-    // Until a pass finishes nothing: what is left then is held by others, or a person stopped it.
-    loop {
+    let (mut left, mut held, mut patient) = (own.clone(), 0, false);
+    // Until a pass that waits for locks finishes nothing: what is left then is held by others, or a person stopped it.
+    while !left.is_empty() && !engine.stop.asked() {
         let mut ended = Vec::new();
-        held = match left.is_empty() {
-            true => break,
-            false => runs.drive(&left, jobs, &mut |run, _| {
-                ended.push(run);
-                watch.progress(own.len() - left.len() + ended.len(), own.len());
-                Ok(())
-            })?,
+        let mut hear = |run, _| {
+            ended.push(run);
+            watch.progress(own.len() - left.len() + ended.len(), own.len());
+            Ok(())
+        };
+        held = match patient {
+            true => runs.drive(&left, jobs, &mut hear)?,
+            false => runs.drive_free(&left, jobs, &mut hear)?,
         };
         left.retain(|run| !ended.contains(run));
-        if ended.is_empty() || engine.stop.asked() {
+        if ended.is_empty() && patient {
             break;
         }
+        patient = ended.is_empty();
     }
     Ok(WorkSummary {
         status: if left.is_empty() { RunStatus::Done } else { RunStatus::Stopped },
