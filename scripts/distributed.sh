@@ -77,7 +77,7 @@ run_in() { # folder, command
 # The scenario: 64 runs in four arms.
 with_scenario() { # folder
     mkdir -p "$1"
-    sed -e 's/^agents: .*/agents: 10000/' -e 's/^rounds: .*/rounds: 100/' -e 's/values: \[1, 1.5, 2\]/values: [1, 2]/' -e 's/^  seeds: .*/  seeds: 16/' \
+    sed -e 's/^agents: .*/agents: 10000/' -e 's/^rounds: .*/rounds: 200/' -e 's/values: \[1, 1.5, 2\]/values: [1, 2]/' -e 's/^  seeds: .*/  seeds: 16/' \
         "$root/scenarios/sweep-guess.yaml" >"$1/study.yaml"
 }
 # Figures of `polity status`: ended runs, and begun ones that nobody works on.
@@ -138,7 +138,18 @@ one_process() { # folder
 }
 disk() {
     local moment first second left shared plan worker sum
-    for moment in 4 16 32 48; do
+    # Kills a worker if it is in the middle of a run.
+    killed_in_a_run() { # process
+        local run
+        kill -STOP "$1"
+        run=$(find "/proc/$1/fd" -lname '*/runs/*/lock' -printf '%l\n' | head -n 1)
+        if [ -n "$run" ] && polity status "${run%/lock}" --json | grep -q '"state":"running"'; then
+            kill_hard "$1"
+        else
+            kill -CONT "$1" && return 1
+        fi
+    }
+    for moment in 4 12 20 28; do
         shared=$work/disk-$moment
         with_scenario "$shared"
         plan=$(recipe 'Two machines with a shared disk' 1) worker=$(recipe 'Two machines with a shared disk' 2)
@@ -151,15 +162,16 @@ disk() {
         background "$work/log" env POLITY_JOBS=1 POLITY_THREADS=1 $worker
         second=$!
         wait_for 120 made_at_least "$shared/study" "$moment"
-        kill_hard "$first"
-        left=$(torn "$shared/study")
+        wait_for 60 killed_in_a_run "$first"
         # At every other moment the second is killed too, and a third heals the sweep.
-        if [ "$moment" -eq 4 ] || [ "$moment" -eq 32 ]; then
+        if [ "$moment" -eq 4 ] || [ "$moment" -eq 20 ]; then
             wait "$second" || fail "the other worker ended with $?"
-            say "one of two workers killed, in the middle of $left runs: the other ended with $(made "$shared/study") of 64"
+            say "one of two workers killed in the middle of a run: the other ended with $(made "$shared/study") of 64"
         else
-            kill_hard "$second"
-            say "both workers killed after $(made "$shared/study") of 64 runs, in the middle of $(torn "$shared/study"); a third one heals the sweep"
+            wait_for 60 killed_in_a_run "$second"
+            left=$(torn "$shared/study")
+            [ "$left" -gt 0 ] || fail "disk: no run was in the middle"
+            say "both workers killed after $(made "$shared/study") of 64 runs, in the middle of $left; a third one heals the sweep"
         fi
         run_in "$shared" "$worker" || fail "$worker ended with $?"
         all_made "$shared/study"
@@ -255,10 +267,12 @@ CONF
     }
     submit
     wait_for 120 made_at_least "$dir" 8
-    wait_for 20 of_node n1
-    kill -9 "$(of_node n1)"
+    killed_on() { kill -9 "$(of_node "$1")"; }
+    wait_for 60 killed_on n1
     wait_for 120 made_at_least "$dir" 20
-    wait_for 20 of_node n2
+    # Held, so that it is in the middle of its task.
+    held_on() { kill -STOP "$(of_node "$1")"; }
+    wait_for 60 held_on n2
     kill_hard "$lost"
     say "one task killed, later node n2 with all its processes, after $(made "$dir") of 64 runs"
     wait_for 120 state_at_least NODE_FAIL 1
@@ -326,8 +340,8 @@ PYTHON
 
     back() { cat "$at"/driver*.log 2>/dev/null | grep -c 'came back' || true; }
     back_at_least() { [ "$(back)" -ge "$1" ]; }
-    # Of the second machine: whether it is in the middle of a part.
-    busy() { pgrep -f --ns "$(pgrep -P "$lost")" --nslist pid 'polity work'; }
+    # Holds the second machine in the middle of a part.
+    held() { kill -STOP "$(pgrep -f --ns "$(pgrep -P "$lost")" --nslist pid '^[^ ]*/polity work')"; }
     drive() { background "$at/driver-$1.log" inside sh -c "cd $at && exec $(recipe "$page" 5)"; }
     drive 1
     wait_for 120 back_at_least 3
@@ -338,7 +352,7 @@ PYTHON
     say "the script killed after $(back) of 16 parts"
     drive 2
     wait_for 120 back_at_least 7
-    wait_for 60 busy
+    wait_for 60 held
     kill_hard "$lost"
     local before
     before=$(cat "$at"/driver*.log | grep -c "came back from $name" || true)
