@@ -332,6 +332,11 @@ fn commands_of_teams() {
 }
 
 #[test]
+fn commands_of_learners() {
+    check_page("learning.md");
+}
+
+#[test]
 fn commands_of_scenarios() {
     check_page("scenarios.md");
 }
