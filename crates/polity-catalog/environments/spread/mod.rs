@@ -202,6 +202,10 @@ impl Environment for Spread {
         Scene { agents, landmarks: (0..n).map(|_| place()).collect(), steps: 0 }
     }
 
+    fn cut(&self, _: &Scene) -> bool {
+        true
+    }
+
     /// The same places as the numbers have, for words.
     fn observe(&self, scene: &Scene, seat: Seat, observation: &mut ObservationRow<'_>) {
         let own = seat as usize;
