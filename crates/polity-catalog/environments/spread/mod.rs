@@ -102,9 +102,9 @@ impl Scene {
         for a in 0..self.agents.len() {
             for b in a + 1..self.agents.len() {
                 let force = contact(self.agents[a].at, self.agents[b].at);
-                for axis in 0..2 {
-                    forces[a][axis] += force[axis];
-                    forces[b][axis] -= force[axis];
+                for (axis, force) in force.into_iter().enumerate() {
+                    forces[a][axis] += force;
+                    forces[b][axis] -= force;
                 }
             }
         }
