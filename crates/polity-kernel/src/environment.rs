@@ -90,6 +90,12 @@ pub trait Environment: Send + Sync + Sized + 'static {
     /// Applies the moves of a step, in order of seat: at most one of every seat that has a turn. Each move was offered, with an
     /// argument in the declared format. A seat with a turn may make no move.
     fn step(&self, state: &mut Self::State, moves: &[Move], draws: &mut Draws) -> StepResult;
+    /// Returns whether an episode that has ended was only cut off, by a limit of steps that is no part of the task. A learner then does
+    /// not conclude that nothing would have come.
+    fn cut(&self, state: &Self::State) -> bool {
+        let _ = state;
+        false
+    }
     /// Returns whether the episode has solved the task. `None`: the data set's own scoring decides.
     fn solved(&self, state: &Self::State, answer: Option<&str>) -> Option<bool> {
         let _ = (state, answer);

@@ -113,6 +113,10 @@ impl Environment for CartPole {
         Cart { x, speed, angle, turn, steps: 0 }
     }
 
+    fn cut(&self, cart: &Cart) -> bool {
+        cart.stands()
+    }
+
     /// Without a move the cart rolls on.
     fn step(&self, cart: &mut Cart, moves: &[Move], _: &mut Draws) -> StepResult {
         let force = match moves.first().map(|made| made.action) {

@@ -102,9 +102,9 @@ impl Scene {
         for a in 0..self.agents.len() {
             for b in a + 1..self.agents.len() {
                 let force = contact(self.agents[a].at, self.agents[b].at);
-                for axis in 0..2 {
-                    forces[a][axis] += force[axis];
-                    forces[b][axis] -= force[axis];
+                for (axis, force) in force.into_iter().enumerate() {
+                    forces[a][axis] += force;
+                    forces[b][axis] -= force;
                 }
             }
         }
@@ -200,6 +200,10 @@ impl Environment for Spread {
         let n = self.params.players as usize;
         let agents = (0..n).map(|_| Body { at: place(), velocity: [0.0; 2] }).collect();
         Scene { agents, landmarks: (0..n).map(|_| place()).collect(), steps: 0 }
+    }
+
+    fn cut(&self, _: &Scene) -> bool {
+        true
     }
 
     /// The same places as the numbers have, for words.

@@ -44,7 +44,8 @@ impl Replay {
         choices.get(row).copied().filter(|choice| *choice != NONE)
     }
 
-    /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next round are left out.
+    /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next
+    /// round are left out, and those after which an episode was cut off: what came then was not seen.
     pub fn batch(&self, n: usize, draws: &mut Draws) -> Batch {
         let mut batch = Batch::default();
         let Some(last) = self.0.len().checked_sub(1).filter(|last| *last > 0) else { return batch };
@@ -56,7 +57,7 @@ impl Replay {
             }
             let row = draws.below(seen.agents.len() as u64) as usize;
             let Ok(then) = next.agents.binary_search(&seen.agents[row]) else { continue };
-            if choices[row] == NONE || !(next.active[then] || next.ended[then]) {
+            if choices[row] == NONE || next.cut[then] || !(next.active[then] || next.ended[then]) {
                 continue;
             }
             batch.inputs.push(seen.inputs.row(row));

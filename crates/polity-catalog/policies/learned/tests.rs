@@ -43,6 +43,10 @@ fn what_was_learned_is_played_and_what_does_not_fit_is_refused() {
     assert!(why.contains("position, speed, angle, turn") && why.contains("cart-pole"), "{why}");
     let why = refused(&pole, &json!({"kind": "ppo", "hidden": [32, 32], "weights": {"file": "w.safetensors"}}), &bytes);
     assert!(why.contains("`policy.0.weight` is 4 by 64, and must be 4 by 32"), "{why}");
+    let taught = json!({"kind": "ppo", "teacher": {"weights": {"file": "w.safetensors"}}});
+    let why = refused(&game, &taught, &bytes);
+    assert!(why.contains("position, speed, angle, turn") && why.contains("teacher.weights"), "{why}");
+    assert!(open(&scenario(&pole, 1, &taught), &inputs(&bytes), 1).is_ok());
     let why = refused(&pole, &learned("best"), &bytes[..bytes.len() - 1]);
     assert!(why.contains("safetensors"), "{why}");
     let why = refused(&pole, &json!({"kind": "learned", "weights": {"file": "w.txt"}}), &bytes);

@@ -160,7 +160,8 @@ impl CohortPolicy for Ppo {
         let learns = self.learns(context.round);
         let [mut logs, mut values] = self.outlook(&shared.model.weights, seen);
         if learns && shared.rollout.len() >= self.params.horizon as usize {
-            let decisions = shared.rollout.decisions(seen, values.data());
+            let mut decisions = shared.rollout.decisions(seen, values.data());
+            decisions.rewards.iter_mut().for_each(|reward| *reward *= self.params.reward_scale as f32);
             let mut draws = Draws::new(self.seed, Stream::Learner, context.round, self.whose);
             let model = self.update(&shared.model, &decisions, (context.round, shared.updates), &mut draws);
             let wrong = |error| Fault(format!("update {} of `ppo`: {error}", shared.updates + 1));

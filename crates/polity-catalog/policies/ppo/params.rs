@@ -14,6 +14,8 @@ pub struct Params {
     pub observe: Option<Vec<String>>,
     /// The number that shows the reward of the last round.
     pub reward: String,
+    /// What rewards are multiplied by before they are learned from; above 0. Values of about 1 are learned fastest.
+    pub reward_scale: f64,
     /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
     pub hidden: Vec<usize>,
     /// The function after each hidden layer.
@@ -75,6 +77,7 @@ impl Default for Params {
         Params {
             observe: None,
             reward: "last-reward".into(),
+            reward_scale: 1.0,
             hidden: vec![64, 64],
             squash: Squash::Tanh,
             weights: None,
@@ -112,7 +115,9 @@ impl Params {
         }
         Invalid::within(0.0..=1.0, "discount", self.discount)?;
         Invalid::within(0.0..=1.0, "lambda", self.lambda)?;
-        for (key, value) in [("rate", self.rate), ("clip", self.clip), ("norm", self.norm)] {
+        let positive =
+            [("rate", self.rate), ("clip", self.clip), ("norm", self.norm), ("reward_scale", self.reward_scale)];
+        for (key, value) in positive {
             let fits = value > 0.0 && value.is_finite();
             Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
         }

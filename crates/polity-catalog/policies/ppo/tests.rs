@@ -35,6 +35,7 @@ fn rollout() -> (Rollout, Seen) {
         inputs: Array::new(2, 1, rewards.to_vec()),
         rewards: rewards.to_vec(),
         ended: ended.to_vec(),
+        cut: vec![false, ended[1]],
         active: vec![true, true],
         mask: Array::zeros(2, 2),
     };
@@ -56,8 +57,9 @@ fn decisions_get_what_comes_until_the_next_one() {
     let decisions = rollout.decisions(&last, &[8.0, 9.0]);
     assert_eq!(decisions.choices, [0, 1, 1, 1, 0]);
     assert_eq!(decisions.rewards, [0.5, 1.25, 7.0, 0.125, 2.0]);
-    // The second decision of agent 4 and the last one of agent 9 end an episode; agent 4 has begun another.
-    assert_eq!(decisions.then, [3.0, 5.0, 0.0, 8.0, 0.0]);
+    // The second decision of agent 4 ends an episode, and another begins. The episode of agent 9 is cut off after its last decision, which
+    // was worth 5.
+    assert_eq!(decisions.then, [3.0, 5.0, 0.0, 8.0, 5.0]);
     assert_eq!(decisions.next, [Some(2), Some(4), None, None, None]);
     assert_eq!((rollout.decided(4), rollout.decided(9), rollout.decided(5)), (Some(1), Some(0), None));
 }

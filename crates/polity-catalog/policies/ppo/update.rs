@@ -1,18 +1,9 @@
 //! An update of proximal policy optimisation.
 
 use super::{Model, Ppo};
-use crate::learning::{Decisions, generalised_advantages};
+use crate::learning::{Decisions, generalised_advantages, normalised};
 use polity_kernel::rng::Draws;
 use polity_nn::{Array, NotFinite, clip, gradients};
-
-/// Numbers with mean 0 and variance 1; as they are, if all are equal.
-fn normalised(numbers: &[f32]) -> Vec<f32> {
-    let n = numbers.len() as f64;
-    let mean = numbers.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
-    let variance = numbers.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / n;
-    let deviation = variance.sqrt() + 1e-8;
-    numbers.iter().map(|x| ((f64::from(*x) - mean) / deviation) as f32).collect()
-}
 
 impl Ppo {
     /// Learns from decisions. With A the advantage, R the return, p and p₀ the probabilities of a decision now and when it was taken, and

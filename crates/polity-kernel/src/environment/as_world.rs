@@ -85,6 +85,12 @@ impl<E: Environment> AsWorld<E> {
             let (episode, _) = world.episode_of(*who);
             f64::from(u8::from(state.ends[episode].is_some()))
         });
+        let doc = "1 when that episode was only cut off, by a limit of steps";
+        declare.number("episode-cut", doc, |world: &AsWorld<E>, state: &Episodes<E::State>, who| {
+            let (episode, _) = world.episode_of(*who);
+            let cut = state.ends[episode].as_ref().is_some_and(|end| world.environment.cut(end));
+            f64::from(u8::from(cut))
+        });
         for (action, act) in (0u16..).zip(&environment.interface.acts) {
             declare.number(format!("may-{}", act.name), "1 when the action is offered", move |world, state, who| {
                 let (episode, seat) = world.episode_of(*who);

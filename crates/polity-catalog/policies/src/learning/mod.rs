@@ -20,6 +20,18 @@ use polity_kernel::rng::Draws;
 /// A decision that an agent did not have to take.
 pub const NONE: u16 = u16::MAX;
 
+/// Returns numbers less their mean, in units of their standard deviation.
+#[must_use]
+pub fn normalised(numbers: &[f32]) -> Vec<f32> {
+    let n = numbers.len().max(1) as f64;
+    let mean = numbers.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
+    let square = |x: f64| x * x;
+    let variance = numbers.iter().map(|x| square(f64::from(*x) - mean)).sum::<f64>() / n;
+    // If all are equal, they become 0.
+    let deviation = variance.sqrt() + 1e-8;
+    numbers.iter().map(|x| ((f64::from(*x) - mean) / deviation) as f32).collect()
+}
+
 /// Draws one of the choices by the logarithms of their probabilities.
 #[must_use]
 pub fn sampled(logs: &[f32], draws: &mut Draws) -> u16 {

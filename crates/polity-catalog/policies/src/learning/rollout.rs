@@ -40,7 +40,7 @@ pub struct Decisions {
     pub values: Vec<f32>,
     /// What they got until their next decision.
     pub rewards: Vec<f32>,
-    /// What they could expect after that; 0 at the end of an episode.
+    /// What they could expect after that; 0 at the end of an episode, unless that was only cut off.
     pub then: Vec<f32>,
     /// The next decision of the same agent in the same episode, if the rollout has it.
     pub next: Vec<Option<u32>>,
@@ -57,6 +57,11 @@ impl Rollout {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns its rounds, the oldest first.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.0.iter().map(AsRef::as_ref)
     }
 
     /// Adds a round.
@@ -113,11 +118,15 @@ impl Rollout {
 impl Decisions {
     /// Adds the rewards of a round to the decisions before it, and closes those whose episodes ended.
     fn hear(&mut self, open: &mut BTreeMap<AgentId, usize>, seen: &Seen) {
-        for (who, (reward, ended)) in seen.agents.iter().zip(seen.rewards.iter().zip(&seen.ended)) {
-            let Some(decision) = open.get(who) else { continue };
-            self.rewards[*decision] += reward;
-            if *ended {
+        for (row, who) in seen.agents.iter().enumerate() {
+            let Some(decision) = open.get(who).copied() else { continue };
+            self.rewards[decision] += seen.rewards[row];
+            if seen.ended[row] {
                 open.remove(who);
+            }
+            if seen.cut[row] {
+                // Nobody has seen the end, which is about as good as what was seen last.
+                self.then[decision] = self.values[decision];
             }
         }
     }

@@ -19,6 +19,7 @@ pub struct Senses {
     reward: NumberSlot,
     active: Option<NumberSlot>,
     ended: Option<NumberSlot>,
+    cut: Option<NumberSlot>,
     choices: Vec<Choice>,
 }
 
@@ -43,6 +44,8 @@ pub struct Seen {
     pub rewards: Vec<f32>,
     /// Whether the last round ended the episode of each. What it sees is then the start of the next one.
     pub ended: Vec<bool>,
+    /// Whether that episode was only cut off.
+    pub cut: Vec<bool>,
     /// Whether it is the turn of each.
     pub active: Vec<bool>,
     /// What is added to the logits of the choices of each: a large negative number for those that are not offered.
@@ -57,6 +60,7 @@ impl Seen {
         self.inputs.append(&later.inputs);
         self.rewards.extend(later.rewards);
         self.ended.extend(later.ended);
+        self.cut.extend(later.cut);
         self.active.extend(later.active);
         self.mask.append(&later.mask);
         self
@@ -69,8 +73,10 @@ impl Senses {
     /// # Errors
     /// A world without numbers, without such numbers, without a reward, or without choices.
     pub fn open(observe: Option<&[String]>, reward: &str, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
-        let about =
-            |name: &str| [reward, "last-reward", "active", "episode-ended"].contains(&name) || name.starts_with("may-");
+        let about = |name: &str| {
+            [reward, "last-reward", "active", "episode-ended", "episode-cut"].contains(&name)
+                || name.starts_with("may-")
+        };
         let shown = setup.interface.observation.iter().filter(|field| field.kind == FieldKind::Number);
         let all = shown.map(|field| field.name.to_string()).filter(|name| !about(name));
         let names: Vec<String> = observe.map_or_else(|| all.collect(), <[String]>::to_vec);
@@ -93,6 +99,7 @@ impl Senses {
             reward: setup.number(reward).map_err(|error| Invalid { key: "reward".into(), ..error })?,
             active: setup.number("active").ok(),
             ended: setup.number("episode-ended").ok(),
+            cut: setup.number("episode-cut").ok(),
             choices,
         })
     }
@@ -132,6 +139,7 @@ impl Senses {
         seen.inputs.push(&inputs);
         seen.rewards.push(reward as f32);
         seen.ended.push(ended);
+        seen.cut.push(self.cut.is_some_and(|cut| number(cut) == 1.0));
         seen.active.push(self.active.is_none_or(|active| number(active) != 0.0) && mask.contains(&0.0));
         seen.mask.push(&mask);
     }

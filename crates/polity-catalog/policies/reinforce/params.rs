@@ -1,0 +1,62 @@
+//! Parameters of REINFORCE.
+
+use polity_kernel::Invalid;
+use polity_nn::Squash;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Parameters of a learner.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Numbers that the world shows and that the network sees. Default: all, except those about turns and rewards.
+    pub observe: Option<Vec<String>>,
+    /// The number that shows the reward of the last round.
+    pub reward: String,
+    /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
+    pub hidden: Vec<usize>,
+    /// The function after each hidden layer.
+    pub squash: Squash,
+    /// Step size of Adam.
+    pub rate: f64,
+    /// What a reward is worth one decision later (discount γ); 0 to 1.
+    pub discount: f64,
+    /// Whether the mean return is subtracted from returns (a baseline).
+    pub baseline: bool,
+    /// The longest gradient; longer ones are scaled down.
+    pub norm: f64,
+    /// The round from which the agents take the best choices and learn no more. Default: never.
+    pub stop: Option<u32>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            observe: None,
+            reward: "last-reward".into(),
+            hidden: vec![64],
+            squash: Squash::Tanh,
+            rate: 0.01,
+            discount: 0.99,
+            baseline: true,
+            norm: 10.0,
+            stop: None,
+        }
+    }
+}
+
+impl Params {
+    /// Checks that every number is in its range.
+    pub fn check(&self) -> Result<(), Invalid> {
+        Invalid::unless(self.hidden.len() <= 8, "hidden", "must be at most 8 layers")?;
+        for size in &self.hidden {
+            Invalid::within(1..=1_024, "hidden", *size)?;
+        }
+        Invalid::within(0.0..=1.0, "discount", self.discount)?;
+        for (key, value) in [("rate", self.rate), ("norm", self.norm)] {
+            let fits = value > 0.0 && value.is_finite();
+            Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
+        }
+        Ok(())
+    }
+}
