@@ -10,7 +10,8 @@ use super::summary::{RunStatus, Summary, peak_memory_mb};
 use crate::budget::Gate;
 use crate::control::Control;
 use crate::drive::{
-    Drive, Driven, Ending, GRACE, Learned, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, ledger,
+    Drive, Driven, Ending, GRACE, Learned, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers,
+    ledger,
 };
 use crate::health::alarms;
 use crate::people::Mailbox;
