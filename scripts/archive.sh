@@ -22,7 +22,7 @@ for shell in bash zsh fish; do
 done
 "$binary" man "$folder/$name/man/man1" >/dev/null
 cp README.md LICENSE-APACHE LICENSE-MIT "$folder/$name"
-cp -r scenarios data "$folder/$name"
+cp -r scenarios data examples "$folder/$name"
 archive="target/dist/$name.tar.gz"
 tar --sort=name --owner=0 --group=0 --mtime='2026-01-01' -C "$folder" -czf "$archive" "$name"
 

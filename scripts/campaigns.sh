@@ -29,10 +29,12 @@ others='
 attack        python3 scripts/attack.py target/release/polity .
 systems       target/release/polity systems check --all --out target/campaigns/systems
 memory        target/release/examples/memory
+distributed   bash scripts/distributed.sh all target/release/polity
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
 rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
+market        cargo test --locked --release -p polity-worlds --lib sessions_a_second -- --ignored --nocapture
 '
 
 names="$(printf '%s%s' "$campaigns" "$others" | awk 'NF { print $1 }')"

@@ -87,6 +87,7 @@ pub(crate) fn with_engine<T>(
             allow_tools: answering.allow_tools,
             notes,
             traces: traces.clone(),
+            ..Outside::default()
         },
         stop: stop.clone(),
         providers: Arc::new(Providers::within(answering.request_timeout)),

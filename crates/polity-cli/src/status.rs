@@ -241,13 +241,16 @@ fn damaged(folder: &Path, error: &DriveError) -> Row {
 fn group(sweep: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Group {
     let own = |row: &&(Row, bool)| Path::new(&row.0.run).starts_with(sweep);
     let done = runs.iter().filter(own).filter(|row| row.0.state == "done").count();
+    // Workers make runs without the lock of the sweep.
+    let has_workers = runs.iter().filter(own).any(|row| row.0.state == "running");
     let folder = sweep.display().to_string();
     match SweepManifest::of(disk, sweep) {
         Ok(manifest) => {
             let planned = manifest.design.runs();
             let state = match () {
-                () if control::under_way(disk, sweep) => "running",
+                () if has_workers || control::under_way(disk, sweep) => "running",
                 () if done == planned => "done",
+                () if !runs.iter().any(|row| own(&row)) => "planned",
                 () => "stopped",
             };
             Group { sweep: folder, name: manifest.name, state, done, runs: planned }

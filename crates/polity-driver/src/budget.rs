@@ -10,19 +10,21 @@ mod purse;
 
 pub(crate) use purse::{Fit, Purse};
 
+use crate::drive::Totals;
 use crate::past::Past;
 use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Outcome, TargetKind, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
 use polity_models::models::Providers;
 use polity_models::models::prices::Prices;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
 /// The cost of calls, in whole numbers, so that sums do not depend on their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Amount {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Amount {
     /// Billionths of a dollar.
     nano_usd: u64,
     tokens: u64,
@@ -54,7 +56,45 @@ impl Amount {
         charged.map_or(Amount::TURNED_AWAY, Amount::of)
     }
 
-    fn limit(limits: &Limits) -> Amount {
+    /// The cost of a whole run.
+    pub(crate) fn of_totals(totals: &Totals) -> Amount {
+        Amount {
+            nano_usd: (totals.cost_usd * 1e9).ceil() as u64,
+            tokens: totals.tokens_in.saturating_add(totals.tokens_out),
+            calls: totals.calls.saturating_add(totals.charged),
+            requests: totals.requests,
+            tool_calls: totals.tools,
+        }
+    }
+
+    /// Only what another amount limits.
+    pub(crate) fn of_limited(self, limit: Amount) -> Amount {
+        self.each(limit, |own, limit| if limit == u64::MAX { 0 } else { own })
+    }
+
+    /// The first quantity that exceeds a limit together with what is taken: its key, and the limit, what is taken and what more is needed in
+    /// words. `None` for a need without a limit.
+    pub(crate) fn over(
+        limit: Amount,
+        taken: Amount,
+        more: Amount,
+    ) -> Option<(&'static str, String, String, Option<String>)> {
+        let all = |amount: Amount| {
+            let Amount { nano_usd, tokens, calls, requests, tool_calls } = amount;
+            [nano_usd, tokens, calls, requests, tool_calls]
+        };
+        let keys = ["cost_usd", "tokens", "calls", "requests", "tool_calls"];
+        let [limits, takens, mores] = [limit, taken, more].map(all);
+        let at = (0..keys.len()).find(|at| takens[*at].saturating_add(mores[*at]) > limits[*at])?;
+        let words = |amount: u64| match at {
+            0 => format!("{:.4} USD", amount as f64 / 1e9),
+            _ => format!("{amount} {}", keys[at].replace('_', " ")),
+        };
+        let more = (mores[at] != u64::MAX).then(|| words(mores[at]));
+        Some((keys[at], words(limits[at]), words(takens[at]), more))
+    }
+
+    pub(crate) fn limit(limits: &Limits) -> Amount {
         Amount {
             nano_usd: limits.cost_usd.map_or(u64::MAX, |usd| (usd * 1e9).floor() as u64),
             tokens: limits.tokens.unwrap_or(u64::MAX),
@@ -74,7 +114,7 @@ impl Amount {
         }
     }
 
-    fn and(self, other: Amount) -> Amount {
+    pub(crate) fn and(self, other: Amount) -> Amount {
         self.each(other, u64::saturating_add)
     }
 
@@ -87,7 +127,7 @@ impl Amount {
         self.each(self, |all, _| if all == u64::MAX { all } else { all / n.max(1) })
     }
 
-    fn within(self, limit: Amount) -> bool {
+    pub(crate) fn within(self, limit: Amount) -> bool {
         let Amount { nano_usd, tokens, calls, requests, tool_calls } = self;
         nano_usd <= limit.nano_usd
             && tokens <= limit.tokens

@@ -25,21 +25,38 @@ impl Schedule {
     /// Makes a schedule: incomes from which brackets begin, the first 0, and the marginal rate of each.
     ///
     /// # Errors
-    /// No bracket, thresholds that do not rise from 0, as many rates as there are not, or a rate outside of 0 to 1.
+    /// No bracket, thresholds that do not rise from 0, another number of rates than of brackets, or a rate outside of 0 to 1.
     pub fn new(thresholds: Vec<f64>, rates: Vec<f64>) -> Result<Self, String> {
         if thresholds.first() != Some(&0.0) {
             return Err("the first bracket must begin at 0".into());
         }
-        if !thresholds.windows(2).all(|two| two[0] < two[1] && two[1].is_finite()) {
-            return Err("each bracket must begin above the one before".into());
+        let falls = |two: &[f64]| !(two[0] < two[1] && two[1].is_finite());
+        if let Some(i) = thresholds.windows(2).position(falls) {
+            let (before, start) = (thresholds[i], thresholds[i + 1]);
+            return Err(format!(
+                "bracket {} must begin above {before}, where the one before begins, not at {start}",
+                i + 2
+            ));
         }
-        if rates.len() != thresholds.len() {
-            return Err(format!("there are {} brackets and {} rates", thresholds.len(), rates.len()));
-        }
-        match rates.iter().find(|rate| !(0.0..=1.0).contains(*rate)) {
-            Some(rate) => Err(format!("a rate must lie in 0..=1, is {rate}")),
-            None => Ok(Schedule { thresholds, rates }),
-        }
+        check_rates(&rates, thresholds.len())?;
+        Ok(Schedule { thresholds, rates })
+    }
+
+    /// Makes a schedule of brackets: from which income each begins, and its marginal rate.
+    ///
+    /// # Errors
+    /// As for [`Schedule::new`].
+    pub fn of_brackets(brackets: impl Iterator<Item = (f64, f64)>) -> Result<Self, String> {
+        let (thresholds, rates) = brackets.unzip();
+        Schedule::new(thresholds, rates)
+    }
+
+    /// Returns a schedule with the same brackets and these rates.
+    ///
+    /// # Errors
+    /// Another number of rates than of brackets, or a rate outside of 0 to 1.
+    pub fn with_rates(&self, rates: Vec<f64>) -> Result<Self, String> {
+        Schedule::new(self.thresholds.clone(), rates)
     }
 
     /// Returns the incomes from which brackets begin.
@@ -65,6 +82,38 @@ impl Schedule {
     pub fn due(&self, income: f64) -> f64 {
         self.brackets().map(|(low, high, rate)| rate * (income.min(high) - low).max(0.0)).sum()
     }
+}
+
+/// Checks the marginal rates of this many brackets.
+///
+/// # Errors
+/// Another number of rates than of brackets, or a rate outside of 0 to 1.
+pub fn check_rates(rates: &[f64], brackets: usize) -> Result<(), String> {
+    if rates.len() != brackets {
+        return Err(format!("there are {brackets} brackets and {} rates", rates.len()));
+    }
+    match rates.iter().position(|rate| !(0.0..=1.0).contains(rate)) {
+        Some(i) => Err(format!("the rate of bracket {} must lie in 0..=1, is {}", i + 1, rates[i])),
+        None => Ok(()),
+    }
+}
+
+/// Checks the size of a grid for [`Economy::best_on_grid`].
+///
+/// # Errors
+/// No step, or more schedules than [`MOST`].
+pub fn check_grid(brackets: usize, steps: u32) -> Result<(), String> {
+    if steps == 0 {
+        return Err("the grid needs at least 1 step".into());
+    }
+    let size = libm::pow(f64::from(steps) + 1.0, brackets as f64);
+    if size > MOST {
+        let rates = steps + 1;
+        return Err(format!(
+            "a grid of {brackets} brackets with {rates} rates each has {size:.0} schedules, more than {MOST:.0}"
+        ));
+    }
+    Ok(())
 }
 
 /// How workers respond to taxes, and how welfare weighs them.
@@ -95,6 +144,12 @@ impl Economy {
     pub fn cost(&self, skill: f64, income: f64) -> f64 {
         let power = 1.0 + 1.0 / self.elasticity;
         if skill > 0.0 { skill * libm::pow(income / skill, power) / power } else { 0.0 }
+    }
+
+    /// Returns the utility of a worker of this skill who earns an income under a schedule, and gets a rebate.
+    #[must_use]
+    pub fn utility(&self, skill: f64, income: f64, schedule: &Schedule, rebate: f64) -> f64 {
+        income - schedule.due(income) + rebate - self.cost(skill, income)
     }
 
     /// Returns the best income of a worker of this skill. In each bracket it is the income at which the marginal cost is what is kept,
@@ -131,8 +186,7 @@ impl Economy {
         let incomes: Vec<f64> = skills.iter().map(|skill| self.income(*skill, schedule)).collect();
         let revenue: f64 = incomes.iter().map(|income| schedule.due(*income)).sum();
         let rebate = revenue / skills.len().max(1) as f64;
-        let utility =
-            |(skill, income): (&f64, &f64)| income - schedule.due(*income) + rebate - self.cost(*skill, *income);
+        let utility = |(skill, income): (&f64, &f64)| self.utility(*skill, *income, schedule, rebate);
         let utilities: Vec<f64> = skills.iter().zip(&incomes).map(utility).collect();
         let welfare = self.welfare(&utilities);
         Outcome { incomes, utilities, rebate, welfare }
@@ -226,17 +280,7 @@ impl Economy {
     /// Thresholds that are no brackets, no step, or more schedules than [`MOST`].
     pub fn best_on_grid(&self, skills: &[f64], thresholds: &[f64], steps: u32) -> Result<(Schedule, f64), String> {
         let schedule = Schedule::new(thresholds.to_vec(), vec![0.0; thresholds.len()])?;
-        if steps == 0 {
-            return Err("the grid needs at least 1 step".into());
-        }
-        let size = libm::pow(f64::from(steps) + 1.0, thresholds.len() as f64);
-        if size > MOST {
-            return Err(format!(
-                "a grid of {} brackets with {} rates each has {size:.0} schedules, more than {MOST:.0}",
-                thresholds.len(),
-                steps + 1
-            ));
-        }
+        check_grid(thresholds.len(), steps)?;
         let all: Vec<f64> = (0..=steps).map(|step| f64::from(step) / f64::from(steps)).collect();
         let mut best = self.best_among(skills, &schedule, &vec![all; thresholds.len()]);
         let mut step = 1.0 / f64::from(steps);
@@ -393,7 +437,7 @@ mod tests {
         let refused =
             |thresholds: &[f64], rates: &[f64]| Schedule::new(thresholds.to_vec(), rates.to_vec()).unwrap_err();
         assert!(refused(&[1.0], &[0.1]).contains("begin at 0"));
-        assert!(refused(&[0.0, 5.0, 5.0], &[0.1; 3]).contains("above the one before"));
+        assert!(refused(&[0.0, 5.0, 5.0], &[0.1; 3]).contains("bracket 3 must begin above 5"));
         assert!(refused(&[0.0, 5.0], &[0.1]).contains("2 brackets and 1 rates"));
         assert!(refused(&[0.0], &[1.1]).contains("0..=1"));
         let economy = Economy { elasticity: 0.3, aversion: 1.0 };

@@ -35,6 +35,21 @@ pub struct Settings {
     pub age: u32,
     /// See `age`.
     pub weight: f64,
+    /// How it follows points whose distribution changes.
+    pub drift: Drift,
+}
+
+/// How a mixture follows points whose distribution changes, and what it expects where it has seen none. By default neither.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drift {
+    /// The first so many entries of a point say to which components it belongs and whether it is new; 0: all entries.
+    pub known: usize,
+    /// The maximum weight of a component; beyond it old points fade. 0: no maximum.
+    pub memory: f64,
+    /// Share of the first variances below which fading does not take the variances; needed with `memory`.
+    pub floor: f64,
+    /// Weight of a background of density 1 everywhere that [`Mixture::expect`] adds. Its rest is 0.
+    pub background: f64,
 }
 
 impl Settings {
@@ -53,7 +68,7 @@ impl Settings {
         if self.novelty >= 1.0 {
             return 0.0;
         }
-        let d = self.dimensions() as f64;
+        let d = if self.drift.known > 0 { self.drift.known } else { self.dimensions() } as f64;
         let root = 1.0 - 2.0 / (9.0 * d) + normal_quantile(1.0 - self.novelty) * (2.0 / (9.0 * d)).sqrt();
         d * root.max(0.0) * root.max(0.0) * root.max(0.0)
     }
@@ -74,6 +89,67 @@ pub struct Component {
     pub age: u32,
 }
 
+/// What a component says of a point whose first entries are known.
+struct Marginal {
+    /// Squared distance of the known entries.
+    distance: f64,
+    /// Logarithm of the determinant of their covariance.
+    log_determinant: f64,
+    /// The expected rest.
+    rest: Vec<f64>,
+}
+
+impl Component {
+    /// Adds `w` times the square of a vector to the covariance, and multiplies it by `keep`; for precisions. Returns the logarithm of the factor by
+    /// which the sum makes the determinant larger.
+    fn spread(&mut self, error: &[f64], w: f64, keep: f64) -> f64 {
+        let d = error.len();
+        let image: Vec<f64> = self.matrix.chunks(d).map(|row| dot(row, error)).collect();
+        let along = 1.0 + w * dot(error, &image);
+        for (row, x) in self.matrix.chunks_mut(d).zip(&image) {
+            let step = w * x / along;
+            row.iter_mut().zip(&image).for_each(|(entry, y)| *entry = (*entry - step * y) / keep);
+        }
+        libm::log(along)
+    }
+
+    fn marginal(&self, settings: &Settings, known: &[f64]) -> Option<Marginal> {
+        let (d, n) = (settings.dimensions(), known.len());
+        let rest = d - n;
+        let error: Vec<f64> = known.iter().zip(&self.mean).map(|(x, m)| x - m).collect();
+        let block = |from: usize, to: usize, columns: std::ops::Range<usize>| -> Vec<f64> {
+            (from..to).flat_map(|i| self.matrix[i * d + columns.start..i * d + columns.end].to_vec()).collect()
+        };
+        // The rest's own block, and its block with what is known.
+        let cross = block(n, d, 0..n);
+        Some(match settings.form {
+            Form::Precision => {
+                let lower = cholesky(&block(n, d, n..d), rest)?;
+                let along: Vec<f64> = cross.chunks(n).map(|row| dot(row, &error)).collect();
+                let mut shift = along.clone();
+                solve(&lower, &mut shift);
+                let whole: f64 =
+                    self.matrix.chunks(d).take(n).zip(&error).map(|(row, e)| e * dot(&row[..n], &error)).sum();
+                Marginal {
+                    distance: whole - dot(&along, &shift),
+                    log_determinant: self.log_determinant + log_determinant(&lower, rest),
+                    rest: self.mean[n..].iter().zip(&shift).map(|(m, s)| m - s).collect(),
+                }
+            }
+            Form::Covariance => {
+                let lower = cholesky(&block(0, n, 0..n), n)?;
+                let mut weights = error.clone();
+                solve(&lower, &mut weights);
+                Marginal {
+                    distance: dot(&error, &weights),
+                    log_determinant: log_determinant(&lower, n),
+                    rest: cross.chunks(n).zip(&self.mean[n..]).map(|(r, m)| m + dot(r, &weights)).collect(),
+                }
+            }
+        })
+    }
+}
+
 /// A mixture that learns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
@@ -88,7 +164,8 @@ const LOG_TAU: f64 = 1.837_877_066_409_345_3;
 impl Mixture {
     /// Learns a point.
     pub fn learn(&mut self, settings: &Settings, point: &[f64]) {
-        let distances: Vec<f64> = (0..self.components.len()).map(|k| self.distance(settings, k, point)).collect();
+        let judged: Vec<(f64, f64)> = (0..self.components.len()).map(|k| self.judge(settings, k, point)).collect();
+        let (distances, scales): (Vec<f64>, Vec<f64>) = judged.into_iter().unzip();
         let limit = settings.limit();
         if self.components.is_empty()
             || self.components.len() < settings.most && distances.iter().all(|distance| *distance >= limit)
@@ -96,7 +173,7 @@ impl Mixture {
             self.create(settings, point);
             return;
         }
-        let shares = self.shares(&distances);
+        let shares = self.shares(&distances, &scales);
         for (k, share) in shares.iter().enumerate() {
             self.update(settings, k, point, *share);
         }
@@ -134,10 +211,22 @@ impl Mixture {
         }
     }
 
-    /// Returns the shares of a point that components with these distances have.
-    fn shares(&self, distances: &[f64]) -> Vec<f64> {
-        let score = |(c, distance): (&Component, &f64)| libm::log(c.weight) - 0.5 * (c.log_determinant + distance);
-        let scores: Vec<f64> = self.components.iter().zip(distances).map(score).collect();
+    /// Returns the squared distance of a point from a component, over the entries that say where it belongs, and the logarithm of the
+    /// determinant of their covariance.
+    fn judge(&mut self, settings: &Settings, k: usize, point: &[f64]) -> (f64, f64) {
+        let n = settings.drift.known;
+        if n == 0 || n >= point.len() {
+            return (self.distance(settings, k, point), self.components[k].log_determinant);
+        }
+        self.operations += (n * settings.dimensions()) as u64;
+        let marginal = self.components[k].marginal(settings, &point[..n]);
+        marginal.map_or((f64::INFINITY, 0.0), |marginal| (marginal.distance, marginal.log_determinant))
+    }
+
+    /// Returns the shares of a point that components with these distances and determinants have.
+    fn shares(&self, distances: &[f64], scales: &[f64]) -> Vec<f64> {
+        let score = |(c, (distance, scale)): (&Component, (&f64, &f64))| libm::log(c.weight) - 0.5 * (scale + distance);
+        let scores: Vec<f64> = self.components.iter().zip(distances.iter().zip(scales)).map(score).collect();
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let parts: Vec<f64> = scores.iter().map(|score| libm::exp(score - most)).collect();
         let total: f64 = parts.iter().sum();
@@ -150,23 +239,43 @@ impl Mixture {
         component.age = component.age.saturating_add(1);
         component.weight += share;
         let w = share / component.weight;
+        let Drift { memory, floor, .. } = settings.drift;
+        if memory > 0.0 {
+            component.weight = component.weight.min(memory);
+        }
         let error: Vec<f64> = point.iter().zip(&component.mean).map(|(x, m)| x - m).collect();
         component.mean.iter_mut().zip(&error).for_each(|(mean, e)| *mean += w * e);
         let keep = 1.0 - w;
         match settings.form {
             Form::Precision => {
-                let image: Vec<f64> = component.matrix.chunks(d).map(|row| dot(row, &error)).collect();
-                let along = 1.0 + w * dot(&error, &image);
-                for (row, x) in component.matrix.chunks_mut(d).zip(&image) {
-                    let step = w * x / along;
-                    row.iter_mut().zip(&image).for_each(|(entry, y)| *entry = (*entry - step * y) / keep);
-                }
-                component.log_determinant += d as f64 * libm::log(keep) + libm::log(along);
+                let larger = component.spread(&error, w, keep);
+                component.log_determinant += d as f64 * libm::log(keep) + larger;
                 self.operations += 2 * (d * d) as u64;
+                if floor > 0.0 {
+                    // One variance in turn, for all of them.
+                    let turn = component.age as usize % d;
+                    let mut unit = vec![0.0; d];
+                    unit[turn] = 1.0;
+                    let larger = component.spread(&unit, w * d as f64 * floor * settings.variances[turn], 1.0);
+                    component.log_determinant += larger;
+                    self.operations += 2 * (d * d) as u64;
+                }
+                if memory > 0.0 {
+                    // Rounding makes the matrix a little asymmetric, and what fades out of it would make that part grow without end.
+                    for i in 0..d {
+                        for j in 0..i {
+                            component.matrix[j * d + i] = component.matrix[i * d + j];
+                        }
+                    }
+                }
             }
             Form::Covariance => {
                 for (row, x) in component.matrix.chunks_mut(d).zip(&error) {
                     row.iter_mut().zip(&error).for_each(|(entry, y)| *entry = keep * (*entry + w * x * y));
+                }
+                if floor > 0.0 {
+                    let turn = component.age as usize % d;
+                    component.matrix[turn * d + turn] += w * d as f64 * floor * settings.variances[turn];
                 }
                 let lower = cholesky(&component.matrix, d);
                 component.log_determinant = lower.map_or(f64::INFINITY, |lower| log_determinant(&lower, d));
@@ -178,50 +287,35 @@ impl Mixture {
     /// Returns the expected rest of a point whose first entries are known. `None` without components, or if a matrix is singular.
     #[must_use]
     pub fn expect(&self, settings: &Settings, known: &[f64]) -> Option<Vec<f64>> {
-        let (d, n) = (settings.dimensions(), known.len());
-        let rest = d - n;
-        let mut distances = Vec::new();
-        let mut scale = Vec::new();
-        let mut guesses: Vec<Vec<f64>> = Vec::new();
-        for component in &self.components {
-            let error: Vec<f64> = known.iter().zip(&component.mean).map(|(x, m)| x - m).collect();
-            let matrix = &component.matrix;
-            let block = |from: usize, to: usize, columns: std::ops::Range<usize>| -> Vec<f64> {
-                (from..to).flat_map(|i| matrix[i * d + columns.start..i * d + columns.end].to_vec()).collect()
-            };
-            // The rest's own block, and its block with what is known.
-            let cross = block(n, d, 0..n);
-            match settings.form {
-                Form::Precision => {
-                    let lower = cholesky(&block(n, d, n..d), rest)?;
-                    let along: Vec<f64> = cross.chunks(n).map(|row| dot(row, &error)).collect();
-                    let mut shift = along.clone();
-                    solve(&lower, &mut shift);
-                    let whole: f64 =
-                        matrix.chunks(d).take(n).zip(&error).map(|(row, e)| e * dot(&row[..n], &error)).sum();
-                    distances.push(whole - dot(&along, &shift));
-                    scale.push(component.log_determinant + log_determinant(&lower, rest));
-                    guesses.push(component.mean[n..].iter().zip(&shift).map(|(m, s)| m - s).collect());
-                }
-                Form::Covariance => {
-                    let lower = cholesky(&block(0, n, 0..n), n)?;
-                    let mut weights = error.clone();
-                    solve(&lower, &mut weights);
-                    distances.push(dot(&error, &weights));
-                    scale.push(log_determinant(&lower, n));
-                    guesses
-                        .push(cross.chunks(n).zip(&component.mean[n..]).map(|(r, m)| m + dot(r, &weights)).collect());
-                }
-            }
-        }
-        let scores: Vec<f64> = (0..guesses.len())
-            .map(|k| libm::log(self.components[k].weight) - 0.5 * (scale[k] + distances[k]))
+        let marginals: Vec<Marginal> =
+            self.components.iter().map(|component| component.marginal(settings, known)).collect::<Option<_>>()?;
+        let mut scores: Vec<f64> = self
+            .components
+            .iter()
+            .zip(&marginals)
+            .map(|(component, m)| libm::log(component.weight) - 0.5 * (m.log_determinant + m.distance))
             .collect();
+        if settings.drift.background > 0.0 {
+            scores.push(libm::log(settings.drift.background) + 0.5 * known.len() as f64 * LOG_TAU);
+        }
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let parts: Vec<f64> = scores.iter().map(|score| libm::exp(score - most)).collect();
         let total: f64 = parts.iter().sum();
-        let entry = |i: usize| guesses.iter().zip(&parts).map(|(guess, part)| part * guess[i]).sum::<f64>() / total;
-        (!guesses.is_empty()).then(|| (0..rest).map(entry).collect())
+        let entry = |i: usize| marginals.iter().zip(&parts).map(|(m, part)| part * m.rest[i]).sum::<f64>() / total;
+        (!marginals.is_empty()).then(|| (0..settings.dimensions() - known.len()).map(entry).collect())
+    }
+
+    /// Returns the share of the way from what is expected at a point to the point that its learning goes, roughly: the sum over components
+    /// of their share of the point times the step of their mean. 0 without components.
+    #[must_use]
+    pub fn step(&self, settings: &Settings, known: &[f64]) -> f64 {
+        let judged = |component: &Component| {
+            let marginal = component.marginal(settings, known);
+            marginal.map_or((f64::INFINITY, 0.0), |marginal| (marginal.distance, marginal.log_determinant))
+        };
+        let (distances, scales): (Vec<f64>, Vec<f64>) = self.components.iter().map(judged).unzip();
+        let shares = self.shares(&distances, &scales);
+        shares.iter().zip(&self.components).map(|(share, component)| share * share / (component.weight + share)).sum()
     }
 
     /// Returns the logarithm of the density at a point; minus infinity without components.
@@ -249,7 +343,15 @@ mod tests {
     use polity_base::rng::{Draws, Stream};
 
     fn settings(form: Form, d: usize) -> Settings {
-        Settings { form, variances: vec![0.5; d], novelty: 0.001, most: 5, age: 0, weight: 0.0 }
+        Settings {
+            form,
+            variances: vec![0.5; d],
+            novelty: 0.001,
+            most: 5,
+            age: 0,
+            weight: 0.0,
+            drift: Drift::default(),
+        }
     }
 
     /// Points of three correlated clusters.
@@ -329,5 +431,42 @@ mod tests {
             let limit = Settings { novelty, ..settings(Form::Precision, d) }.limit();
             assert!((limit / value - 1.0).abs() < 0.01, "{limit} {value}");
         }
+    }
+
+    #[test]
+    fn known_entries_alone_say_where_a_point_belongs_in_both_forms() {
+        // With drift, both forms are still the same mixture, and the rest of a point says nothing about its shares.
+        let drift = Drift { known: 2, memory: 40.0, floor: 0.1, background: 2.0 };
+        let [fast, slow] =
+            [Form::Precision, Form::Covariance].map(|form| Settings { drift: drift.clone(), ..settings(form, 4) });
+        let mut draws = Draws::new(8, Stream::World, 0, 0);
+        let (mut a, mut b) = (Mixture::default(), Mixture::default());
+        for point in points(600, 4, &mut draws) {
+            a.learn(&fast, &point);
+            b.learn(&slow, &point);
+            let (x, y) = (a.expect(&fast, &point[..2]).unwrap(), b.expect(&slow, &point[..2]).unwrap());
+            assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-6), "{x:?} {y:?}");
+            assert!((a.step(&fast, &point[..2]) - b.step(&slow, &point[..2])).abs() < 1e-6);
+        }
+        assert_eq!(a.components.len(), b.components.len());
+        assert!(a.components.iter().all(|component| component.weight <= 40.0));
+        let judged = |mixture: &mut Mixture, rest: f64| mixture.judge(&fast, 0, &[0.3, 0.2, rest, rest]);
+        assert_eq!(judged(&mut a, 0.0), judged(&mut a, 50.0));
+    }
+
+    #[test]
+    fn memory_follows_a_mean_that_jumps_and_the_floor_keeps_variances() {
+        let drift = Drift { memory: 20.0, floor: 0.2, ..Drift::default() };
+        let one = Settings { novelty: 0.0, drift, ..settings(Form::Precision, 2) };
+        let mut mixture = Mixture::default();
+        (0..2_000).for_each(|_| mixture.learn(&one, &[0.0, 0.0]));
+        (0..200).for_each(|_| mixture.learn(&one, &[1.0, 1.0]));
+        assert!((mixture.components[0].mean[0] - 1.0).abs() < 0.01);
+        // The same point again and again: what is left of the variance 0.5 is what the floor adds, 0.2 of it.
+        (0..20_000).for_each(|_| mixture.learn(&one, &[1.0, 1.0]));
+        let lower = cholesky(&mixture.components[0].matrix, 2).unwrap();
+        let mut column = vec![1.0, 0.0];
+        solve(&lower, &mut column);
+        assert!((column[0] / 0.1 - 1.0).abs() < 0.1, "{column:?}");
     }
 }

@@ -1,6 +1,7 @@
-//! Exact learners without neural networks: tabular decision processes and Markov games, mixtures, filters. Everything here is pure.
+//! Learners, pure: tabular decision processes and Markov games, mixtures, filters, values as functions of a state.
 
 pub mod aggregation;
+pub mod approximation;
 pub mod concerns;
 pub mod conservative;
 pub mod convex;
@@ -11,6 +12,7 @@ pub mod incremental;
 pub mod joint;
 pub mod learner;
 pub mod linear;
+pub mod mountain_car;
 pub mod multilevel;
 pub mod pacing;
 pub mod process;

@@ -1,8 +1,9 @@
 //! The conformance suite: guarantees of every leaf, checked on its own scenario.
 //!
 //! The same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and
-//! failing; replay; resume in the middle; a fork without changes; a changed number in a snapshot; the golden. Every new leaf is checked,
-//! also those of your own crate: call [`own_leaves`] with its registry.
+//! failing; replay; resume in the middle; a fork without changes; a changed number in a snapshot; the golden. A world with prompts is also
+//! played by minds, alone and beside the policies of its scenario. Every new leaf is checked, also those of your own crate: call
+//! [`own_leaves`] with its registry.
 
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::results;
@@ -19,6 +20,7 @@ use polity_store::disk::{Disk, SimDisk};
 use polity_store::files::yaml;
 use polity_store::tables::ColumnData;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -26,8 +28,10 @@ use std::sync::Arc;
 
 /// Agents of the check over shards: eight blocks, so that all of seven shards have work.
 const MANY: i64 = 30_000;
-/// Agents of the same check where all agents hear each other: two blocks.
-const MANY_COMPLETE: i64 = 4_200;
+/// Agents of the same check where all agents hear each other, or models are asked: two blocks.
+const MANY_COSTLY: i64 = 4_200;
+/// The most agents and rounds of the checks with minds, where minds are asked in so small a society.
+const WITH_MINDS: (i64, i64) = (60, 12);
 
 /// Bits that are flipped in each kind of state.
 const FLIPS: usize = 100;
@@ -214,14 +218,14 @@ impl<'a> Suite<'a> {
     }
 
     /// Repeats the check over shards, with enough agents that every shard has some.
-    fn many(&mut self) {
+    fn many(&mut self, base: &Ran) {
         let tree = &self.prepared.tree;
         if tree.get("world").is_none() {
             return;
         }
         let complete =
             tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
-        let agents = if complete { MANY_COMPLETE } else { MANY };
+        let agents = if complete || base.summary.totals.answers > 0 { MANY_COSTLY } else { MANY };
         let mut many = self.prepared.clone();
         let edits = [("agents", agents), ("rounds", 3)];
         for (key, value) in edits {
@@ -274,6 +278,37 @@ impl<'a> Suite<'a> {
             }
             let found = std::mem::replace(&mut self.failures, failures);
             self.failures.extend(found.into_iter().map(|failure| format!("activation {mode}: {failure}")));
+        }
+        self.prepared = plain;
+    }
+
+    /// Plays a world that has prompts with simulated minds, alone and beside the policies of its scenario.
+    fn minds(&mut self) {
+        let plain = self.prepared.clone();
+        for alone in [true, false] {
+            let what = if alone { "minds alone" } else { "minds beside the scenario's policies" };
+            let failures = std::mem::take(&mut self.failures);
+            let mut ran = Err("its scenario has no cohorts that can be split".to_string());
+            // An epidemic may die out in a small society before anybody is asked.
+            for limits in [WITH_MINDS, (i64::MAX, i64::MAX)] {
+                let Some(prepared) = with_minds(&plain, alone, limits) else { break };
+                self.prepared = prepared;
+                ran = self.run(&self.prepared, PLAIN);
+                if !ran.as_ref().is_ok_and(|base| base.summary.totals.answers == 0) {
+                    break;
+                }
+            }
+            match ran {
+                Ok(base) if base.summary.totals.answers == 0 => self.failures.push("no mind was asked".into()),
+                Ok(base) => {
+                    let got = self.run(&self.prepared, Setting { shards: 3, threads: 5, faults: Some(9) });
+                    self.expect("3 shards, 5 threads and faults", &base, got);
+                    self.replay(&base);
+                }
+                Err(error) => self.failures.push(error),
+            }
+            let found = std::mem::replace(&mut self.failures, failures);
+            self.failures.extend(found.into_iter().map(|failure| format!("{what}: {failure}")));
         }
         self.prepared = plain;
     }
@@ -385,6 +420,43 @@ impl<'a> Suite<'a> {
     }
 }
 
+/// Returns a smaller society of the same world in which minds replace the agents of each cohort, or half of them.
+fn with_minds(prepared: &Prepared, alone: bool, limits: (i64, i64)) -> Option<Prepared> {
+    let mut prepared = prepared.clone();
+    for (key, most) in [("agents", limits.0), ("rounds", limits.1)] {
+        if let Value::Int(value) = prepared.tree.get(key)?.value
+            && value > most
+        {
+            prepared.tree.edit(key, Node::built(Value::Int(most))).ok()?;
+        }
+    }
+    let mind = json!({"kind": "mind", "model": "sim/medium", "memory": {"tokens": 0}});
+    let source = prepared.tree.get("cohorts")?.to_json();
+    let mut cohorts = Vec::new();
+    for cohort in source.as_array()? {
+        let mut minds = cohort.clone();
+        minds["policy"] = mind.clone();
+        if alone {
+            cohorts.push(minds);
+            continue;
+        }
+        let mut rules = cohort.clone();
+        if let Some(name) = cohort.get("name").and_then(Json::as_str) {
+            minds["name"] = json!(format!("{name}-minds"));
+        }
+        if let Some(count) = cohort.get("count").and_then(Json::as_i64) {
+            (rules["count"], minds["count"]) = (json!(count - count / 2), json!(count / 2));
+        } else {
+            let share = cohort.get("share").and_then(Json::as_f64).unwrap_or(1.0);
+            (rules["share"], minds["share"]) = (json!(share / 2.0), json!(share / 2.0));
+        }
+        let is_one = minds.get("count").is_some_and(|count| *count == 0);
+        cohorts.extend(if is_one { vec![rules] } else { vec![rules, minds] });
+    }
+    prepared.tree.edit("cohorts", Node::from_json(&Json::Array(cohorts))).ok()?;
+    Some(prepared)
+}
+
 /// A saved society, and where its parts begin.
 #[derive(Default)]
 struct Saved {
@@ -460,7 +532,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &LeafInfo) -> Checked {
         Err(error) => return failed(format!("scenario.yaml: {error}")),
     };
     // Snapshots at every other round, so that a resumed run starts from one and also recomputes a round.
-    let snapshots = serde_json::json!({ "rounds": 2, "seconds": 1e9 });
+    let snapshots = json!({ "rounds": 2, "seconds": 1e9 });
     let edits = vec![("snapshot".to_string(), Node::from_json(&snapshots))];
     let prepared = match prepare(tree, "scenario.yaml", Path::new(card.files.folder), card.name, edits) {
         Ok(prepared) => prepared,
@@ -478,12 +550,15 @@ fn check_leaf(registry: &Registry, kind: &str, card: &LeafInfo) -> Checked {
         Err(error) => return failed(error),
     };
     suite.settings(&base);
-    suite.many();
+    suite.many(&base);
     suite.replay(&base);
     suite.resume(&base);
     suite.fork(&base);
     suite.mutate(&base);
     suite.modes();
+    if ["worlds", "environments"].contains(&kind) && !card.files.prompts.is_empty() {
+        suite.minds();
+    }
     let metrics = match last_metrics(base.disk.as_ref()) {
         Ok(metrics) => metrics,
         Err(why) => {

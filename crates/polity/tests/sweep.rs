@@ -11,6 +11,7 @@ use crate::harness::{
 use crate::harness::{prepared, write_scenario};
 use polity_driver::sweep::{self, Limits, WatchSweep};
 use polity_kernel::rng::{Draws, Stream};
+use polity_models::mock_server::{MockServer, Options};
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};
@@ -465,6 +466,53 @@ fn workers_share_a_sweep_and_heal_it() {
     grows["design"]["seeds"] = json!({"until": {"metric": "guess.mean", "halfwidth": 0.1, "batch": 4, "max": 8}});
     let refused = sweep_of(&folder, &grows, "grows", &["--plan"]).1;
     assert!(refused.notes.contains("workers cannot share this sweep"), "{refused:?}");
+}
+
+/// Four processes with one budget, one of them killed: the endpoint counts no call above it.
+#[test]
+fn the_budget_of_a_sweep_holds_over_processes() {
+    let folder = scratch("sweep-budget");
+    let server = MockServer::start(Options { latency: Duration::from_millis(15), ..Options::default() }).unwrap();
+    let mut scenario = json!({
+        "name": "shared-budget", "seed": 3, "rounds": 3, "agents": 4, "world": {"kind": "guess-average"},
+        "cohorts": [{"policy": {"kind": "mind", "model": "openai/medium", "memory": {"tokens": 0}}}],
+        "settings": {"max_tokens": 40}, "snapshot": {"rounds": 1},
+        // A run makes 12 calls.
+        "budget": {"calls": 14},
+        "design": {"seeds": 8, "budget": {"calls": 60}},
+    });
+    let asking = |args: &[&str]| {
+        let mut command = command(args);
+        command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+        command
+    };
+    let file = write_scenario(&folder, &scenario);
+    let out = folder.join("shared");
+    let planned = said(&asking(&["sweep", arg(&file), "--out", arg(&out), "--plan"]).output().unwrap());
+    assert_eq!(planned.code, Some(0), "{planned:?}");
+    let work = || asking(&["work", arg(&out), "--jobs", "1"]);
+    let mut workers: Vec<_> = (0..4).map(|_| work().spawn().unwrap()).collect();
+    sleep(Duration::from_millis(150));
+    workers[0].kill().unwrap();
+    workers.into_iter().for_each(|worker| drop(worker.wait_with_output()));
+    // What the dead process had begun is finished, and nothing else fits.
+    let healed = said(&work().output().unwrap());
+    assert_eq!((healed.code, &healed.json["done"]), (Some(6), &json!(4)), "{healed:?}");
+    let short = "the budget of the sweep is 60 calls: ";
+    assert!(healed.notes.contains(short) && healed.notes.contains("may use up to 14 calls"), "{healed:?}");
+    let stopped = said(&asking(&["resume", arg(&out)]).output().unwrap());
+    assert!(stopped.code == Some(6) && stopped.notes.contains(short), "{stopped:?}");
+    let there = server.stats().calls;
+    assert!((48..=60).contains(&there), "{there} calls at the endpoint");
+
+    scenario["budget"] = json!({"calls": 61});
+    let file = write_scenario(&folder, &scenario);
+    let refused = said(&asking(&["sweep", arg(&file), "--out", arg(&folder.join("large"))]).output().unwrap());
+    assert!(refused.code == Some(2) && refused.notes.contains("a single run may use up to 61 calls"), "{refused:?}");
+    scenario.as_object_mut().unwrap().remove("budget");
+    let file = write_scenario(&folder, &scenario);
+    let refused = said(&asking(&["sweep", arg(&file), "--out", arg(&folder.join("endless"))]).output().unwrap());
+    assert!(refused.code == Some(2) && refused.notes.contains("add `budget: {calls: ...}`"), "{refused:?}");
 }
 
 #[test]

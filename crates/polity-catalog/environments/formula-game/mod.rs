@@ -1,4 +1,4 @@
-//! Games that a scenario writes: players, phases, actions, what is seen, and payoffs as formulas. See README.md.
+//! Games defined in a scenario: players, phases, actions, observations, and payoffs as formulas. See README.md.
 
 mod game;
 mod names;
@@ -7,7 +7,9 @@ mod play;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Assignment, Choosing, Expression, Measure, Order, Params, Phase, Quantity, Role, Shown, Sight, Take};
+pub use params::{
+    Action, Aggregate, Assignment, Expression, Measure, Observed, Order, Params, Phase, Revealed, Role, Variable,
+};
 pub use play::Play;
 
 use game::Game;
@@ -24,14 +26,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.environment::<FormulaGame>(files);
 }
 
-/// A game that a scenario writes.
+/// A game defined in a scenario.
 pub struct FormulaGame {
     game: Game,
-    once: bool,
+    single_episode: bool,
     words: String,
     rules: TextSlot,
-    /// Tables of acts: the action, and whether the acts are those of the last round.
-    shown: Vec<(usize, bool, TableSlot)>,
+    /// Tables of revealed choices: the action, and whether the choices are those of the last round.
+    revealed: Vec<(usize, bool, TableSlot)>,
 }
 
 fn truth(is: bool) -> f64 {
@@ -39,23 +41,24 @@ fn truth(is: bool) -> f64 {
 }
 
 impl FormulaGame {
-    fn declare_sights(declare: &mut DeclareEnvironment<Self>, params: &Params, game: &Game) {
+    fn declare_observations(declare: &mut DeclareEnvironment<Self>, params: &Params, game: &Game) {
         for (name, value) in game.vocabulary.constants.clone() {
             let doc = format!("the constant `{name}`");
             declare.shared_number(name, doc, move |_, _| value);
         }
         let seats = params.players as usize;
-        for (i, (name, sight)) in params.sees.iter().enumerate() {
-            let doc = if sight.doc.is_empty() { name.clone() } else { sight.doc.clone() };
-            declare.number(name.clone(), doc, move |_, play, seat| play.seen[i * seats + *seat as usize]);
+        for (i, (name, observed)) in params.observations.iter().enumerate() {
+            let doc = if observed.doc.is_empty() { name.clone() } else { observed.doc.clone() };
+            declare.number(name.clone(), doc, move |_, play, seat| play.observed[i * seats + *seat as usize]);
         }
-        declare.number("seat", "the agent's place in the game, from 1", |_, _, seat| f64::from(*seat + 1));
+        declare.number("seat", "the agent's seat in the game, from 1", |_, _, seat| f64::from(*seat + 1));
         let (players, rounds) = (f64::from(params.players), f64::from(params.rounds));
         declare.shared_number("players", "players of the game", move |_, _| players);
         declare.shared_number("rounds-of-game", "rounds of the game", move |_, _| rounds);
         declare.shared_number("played", "rounds of the game that are over", |_, play| f64::from(play.round));
         declare.shared_number("phase", "the phase of the round, from 0", |_, play| f64::from(play.phase));
-        declare.shared_number("turn", "how often the phase has come in this round", |_, play| f64::from(play.turn));
+        let doc = "how many times the phase has been played in this round";
+        declare.shared_number("iteration", doc, |_, play| f64::from(play.iteration));
         declare.shared_number("over", "1 when the game is over", |_, play| truth(play.over));
         if !game.vocabulary.roles.is_empty() {
             let doc = format!("the agent's role, by number: {}", game.vocabulary.roles.join(", "));
@@ -72,8 +75,12 @@ impl FormulaGame {
         let seats = params.players as usize;
         for (place, (name, _)) in game.vocabulary.quantities.iter().enumerate() {
             let doc = match place < params.actions.len() {
-                true => "the agent's choice in this round, or, when a round is over, in the last one; 0 without one",
-                false => "a quantity of the agent in this round; 0 if it is missing",
+                true => {
+                    "the agent's choice in this round, or in the last round if it has not yet chosen; 0 if there is none"
+                }
+                false => {
+                    "a variable of the agent, in this round or, if it has no value yet, in the last; 0 if there is none"
+                }
             };
             declare.column(name.clone(), doc, None, move |_, play, seat| {
                 let cell = |of: &[play::Cell]| of[place * seats + *seat as usize].0;
@@ -82,28 +89,31 @@ impl FormulaGame {
                 if value.is_nan() { 0.0 } else { value }
             });
         }
-        declare.column("gain", "what the agent has got in this game so far", None, |_, play, seat| {
+        declare.column("gain", "the agent's total payoff in this game so far", None, |_, play, seat| {
             play.gains[*seat as usize]
         });
-        declare.scalar("welfare", "sum of what all players of a game got in its last round", |_, play| {
+        declare.scalar("welfare", "sum of all players' payoffs in the last round of a game", |_, play| {
             play.payoffs.iter().sum()
         });
-        let doc = "1 minus the Gini index of what the players of a game have got so far (of losses: see the README)";
+        let doc = "1 minus the Gini index of the players' total payoffs so far (for losses see the README)";
         declare.scalar("equality", doc, |_, play| play.equality());
-        if params.best.is_some() {
-            let doc = "what all players have got so far, as a share of the largest possible total";
-            declare.scalar("efficiency", doc, |_, play| match play.best {
+        if params.max_welfare.is_some() {
+            let doc = "sum of all payoffs so far, as a share of the largest possible sum";
+            declare.scalar("efficiency", doc, |_, play| match play.max_welfare {
                 0.0 => 0.0,
-                best => play.gains.iter().sum::<f64>() / best,
+                most => play.gains.iter().sum::<f64>() / most,
             });
         }
         declare.scalar("rounds-played", "rounds of the game that are over", |_, play| f64::from(play.round));
-        declare.scalar("without-value", "payoffs so far that had no finite value and count as 0", |_, play| {
-            f64::from(play.without_value)
-        });
+        declare.scalar(
+            "without-value",
+            "number of payoffs so far that were not finite numbers and count as 0",
+            |_, play| f64::from(play.without_value),
+        );
         for (i, (name, measure)) in params.measures.iter().enumerate() {
-            let take = measure.take;
-            declare.scalar(name.clone(), "a measure of the game so far", move |_, play| play.measured[i].value(take));
+            let aggregate = measure.aggregate;
+            declare
+                .scalar(name.clone(), "a measure of the game so far", move |_, play| play.measured[i].value(aggregate));
         }
         if params.score.is_some() {
             declare.scalar("score", "the score of the game so far", |world, play| play.score(&world.game));
@@ -113,7 +123,7 @@ impl FormulaGame {
 
 impl Environment for FormulaGame {
     const NAME: &'static str = "formula-game";
-    const SUMMARY: &'static str = "A game that the scenario writes: phases, actions, information, payoffs as formulas";
+    const SUMMARY: &'static str = "A game defined in the scenario: phases, actions, observations, payoffs as formulas";
     type Params = Params;
     type State = Play;
 
@@ -122,22 +132,22 @@ impl Environment for FormulaGame {
         let (words, _) = setup.words(&params.rules)?;
         let words = words.to_owned();
         let rules = declare.text_slot("rules", "the rules of the game");
-        FormulaGame::declare_sights(declare, &params, &game);
-        let mut shown = Vec::new();
-        for (place, (name, choosing)) in params.actions.iter().enumerate() {
+        FormulaGame::declare_observations(declare, &params, &game);
+        let mut revealed = Vec::new();
+        for (place, (name, action)) in params.actions.iter().enumerate() {
             let last = format!("`{name}` of the other players in the last round, by seat");
-            if choosing.shown != Shown::No {
-                shown.push((place, true, declare.table_slot(format!("last-{name}"), ["player", "choice"], last)));
+            if action.revealed != Revealed::Never {
+                revealed.push((place, true, declare.table_slot(format!("last-{name}"), ["player", "choice"], last)));
             }
-            if choosing.shown == Shown::Step {
+            if action.revealed == Revealed::Immediately {
                 let now = format!("`{name}` of the other players in this round so far, by seat");
-                shown.push((place, false, declare.table_slot(format!("now-{name}"), ["player", "choice"], now)));
+                revealed.push((place, false, declare.table_slot(format!("now-{name}"), ["player", "choice"], now)));
             }
-            let doc = if choosing.doc.is_empty() { format!("choose `{name}`") } else { choosing.doc.clone() };
+            let doc = if action.doc.is_empty() { format!("choose `{name}`") } else { action.doc.clone() };
             declare.action(name.clone(), game.actions[place].0.clone(), doc);
         }
         FormulaGame::declare_results(declare, &params, &game);
-        Ok(FormulaGame { game, once: params.once, words, rules, shown })
+        Ok(FormulaGame { game, single_episode: params.single_episode, words, rules, revealed })
     }
 
     fn seats(&self) -> u32 {
@@ -151,7 +161,7 @@ impl Environment for FormulaGame {
     fn observe(&self, play: &Play, seat: Seat, observation: &mut ObservationRow<'_>) {
         observation.text(self.rules, self.words.clone());
         let seats = self.game.seats();
-        for (place, last, slot) in &self.shown {
+        for (place, last, slot) in &self.revealed {
             let of = if *last { &play.last } else { &play.now };
             observation.table(*slot, |rows| {
                 for (other, cell) in of[place * seats..(place + 1) * seats].iter().enumerate() {
@@ -165,12 +175,12 @@ impl Environment for FormulaGame {
 
     fn offers(&self, play: &Play, seat: Seat, action: u16) -> bool {
         let phase = self.game.phases.get(play.phase as usize);
-        play.acting.get(seat as usize).is_some_and(|acts| *acts)
+        play.active.get(seat as usize).is_some_and(|active| *active)
             && phase.is_some_and(|phase| phase.acts.contains(&action))
     }
 
     fn step(&self, play: &mut Play, moves: &[Move], draws: &mut Draws) -> StepResult {
         let rewards = play.step(&self.game, moves, draws);
-        StepResult { rewards, results: vec![String::new(); moves.len()], done: play.over && !self.once }
+        StepResult { rewards, results: vec![String::new(); moves.len()], done: play.over && !self.single_episode }
     }
 }

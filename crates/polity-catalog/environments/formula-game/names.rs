@@ -1,28 +1,28 @@
-//! What the formulas of a game may name.
+//! Names that the formulas of a game may use.
 //!
-//! A name stands for a quantity of the player (`guess`), of the group (`guess.mean`), or for one of the last round (`last.guess`).
-//! Its number holds all of that, so that a value is read without a table.
+//! A name stands for a value of the player (`guess`), a statistic of all players (`guess.mean`), or either of them in the last round (`last.guess`).
+//! Its code holds all of that, so a value is read without a table.
 
 use super::params::Expression;
 use polity_kernel::Invalid;
 use polity_kernel::formula::{Formula, Kind, Name, Names};
 
-/// The kind of a quantity.
+/// The type of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sort {
     Number,
     Truth,
-    /// One of some options, by place.
+    /// One of some options, by index.
     Options(Vec<String>),
 }
 
-/// What is made of a quantity.
+/// What a name reads from a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Own,
-    /// How many players have named this one, by seat.
-    Named,
-    /// 1 and the number of players with more.
+    /// How many players have chosen this player's seat.
+    Received,
+    /// 1 plus the number of players with a larger value.
     Rank,
     Mean,
     Sum,
@@ -30,18 +30,18 @@ pub(super) enum Of {
     Max,
     Second,
     Count,
-    /// How many have the largest value.
-    Highest,
-    /// How many have the smallest value.
-    Lowest,
-    /// How many have chosen this option.
+    /// How many players have the largest value.
+    MaxCount,
+    /// How many players have the smallest value.
+    MinCount,
+    /// How many players have chosen this option.
     Option,
     /// The value of the player at this seat.
     Player,
 }
 
 const SUFFIXES: [(&str, Of); 10] = [
-    ("named", Of::Named),
+    ("received", Of::Received),
     ("rank", Of::Rank),
     ("mean", Of::Mean),
     ("sum", Of::Sum),
@@ -49,13 +49,13 @@ const SUFFIXES: [(&str, Of); 10] = [
     ("max", Of::Max),
     ("second", Of::Second),
     ("count", Of::Count),
-    ("highest", Of::Highest),
-    ("lowest", Of::Lowest),
+    ("max_count", Of::MaxCount),
+    ("min_count", Of::MinCount),
 ];
 
 const ALL: [Of; 13] = [
     Of::Own,
-    Of::Named,
+    Of::Received,
     Of::Rank,
     Of::Mean,
     Of::Sum,
@@ -63,8 +63,8 @@ const ALL: [Of; 13] = [
     Of::Max,
     Of::Second,
     Of::Count,
-    Of::Highest,
-    Of::Lowest,
+    Of::MaxCount,
+    Of::MinCount,
     Of::Option,
     Of::Player,
 ];
@@ -72,20 +72,20 @@ const ALL: [Of; 13] = [
 impl Of {
     /// Returns whether it is the same for all players.
     pub fn is_of_group(self) -> bool {
-        !matches!(self, Of::Own | Of::Named | Of::Rank)
+        !matches!(self, Of::Own | Of::Received | Of::Rank)
     }
 }
 
-/// Quantities that every game has.
+/// Values that every game has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fixed {
     Round,
     Rounds,
     Players,
-    Turn,
+    Iteration,
     Seat,
     Role,
-    Acting,
+    Acted,
     Total,
 }
 
@@ -93,10 +93,10 @@ const FIXED: [(&str, Fixed); 8] = [
     ("round", Fixed::Round),
     ("rounds", Fixed::Rounds),
     ("players", Fixed::Players),
-    ("turn", Fixed::Turn),
+    ("iteration", Fixed::Iteration),
     ("seat", Fixed::Seat),
     ("role", Fixed::Role),
-    ("acting", Fixed::Acting),
+    ("acted", Fixed::Acted),
     ("total", Fixed::Total),
 ];
 
@@ -111,11 +111,11 @@ pub(super) enum Meaning {
 
 const LAST: u32 = 1 << 31;
 const SPECIAL: u32 = 0x1FF << 22;
-/// The largest number of quantities of a game, acts included.
+/// The largest number of quantities in a game: actions and variables.
 pub(super) const MOST: usize = 0x1FF;
 
 impl Meaning {
-    /// Returns its number.
+    /// Returns its code.
     fn code(self) -> u32 {
         match self {
             Meaning::Fixed(fixed) => SPECIAL | fixed as u32,
@@ -127,7 +127,7 @@ impl Meaning {
         }
     }
 
-    /// Returns what a number stands for.
+    /// Returns the meaning of a code.
     pub fn of(code: u32) -> Meaning {
         let (argument, middle) = (code & 0xFFFF, code >> 16 & 0x3F);
         if code & SPECIAL == SPECIAL {
@@ -142,7 +142,7 @@ impl Meaning {
     }
 }
 
-/// All names of a game, as far as they have been read.
+/// The names of a game that have been read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vocabulary {
     pub constants: Vec<(String, f64)>,
@@ -155,15 +155,15 @@ pub(super) struct Vocabulary {
 /// Which names a formula may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// Constants alone.
+    /// Only constants.
     Constants,
-    /// What a player is when a game begins. Draws.
+    /// Constants, the seat and the role. Random draws are allowed.
     Start,
-    /// All of a player. Draws.
+    /// Values of a player and of the group. Random draws are allowed.
     Player,
-    /// All of a player, without draws.
-    Sight,
-    /// The group alone. Draws.
+    /// Values of a player and of the group, without random draws.
+    Observation,
+    /// Only values of the group. Random draws are allowed.
     Group,
     /// Measures and constants.
     Measures,
@@ -187,31 +187,31 @@ impl Vocabulary {
         let taken = FIXED.iter().any(|(fixed, _)| same(name, fixed)) || same(name, "last");
         let taken = taken || self.constants.iter().any(|(constant, _)| same(name, constant));
         if taken || self.place(name).is_some() {
-            return Err(invalid(key, format!("the name `{name}` is taken; choose another")));
+            return Err(invalid(key, format!("the name `{name}` is already in use; choose another")));
         }
         if self.quantities.len() >= MOST {
-            return Err(invalid(key, format!("a game has at most {MOST} actions and quantities")));
+            return Err(invalid(key, format!("a game has at most {MOST} actions and variables together")));
         }
         self.quantities.push((name.to_owned(), sort));
         Ok(self.quantities.len() - 1)
     }
 
-    /// Reads a formula of any kind.
+    /// Reads a formula of any type.
     pub fn read(&self, key: &str, source: &Expression, scope: Scope) -> Result<Formula, Invalid> {
         Formula::of_any_kind(&source.text(), &At(self, scope)).map_err(|wrong| invalid(key, wrong.to_string()))
     }
 
-    /// Reads a formula of a truth.
+    /// Reads a condition.
     pub fn truth(&self, key: &str, source: &Expression, scope: Scope) -> Result<Formula, Invalid> {
         Formula::read(&source.text(), &At(self, scope), Kind::Truth).map_err(|wrong| invalid(key, wrong.to_string()))
     }
 
-    /// Reads a formula of a number. A truth is 1 or 0.
+    /// Reads a formula that gives a number; true counts as 1, false as 0.
     pub fn number(&self, key: &str, source: &Expression, scope: Scope) -> Result<Formula, Invalid> {
         let formula = self.read(key, source, scope)?;
         match formula.kind() {
             Kind::Number | Kind::Truth => Ok(formula),
-            Kind::Text => Err(invalid(key, "the formula gives a text, but a number is needed")),
+            Kind::Text => Err(invalid(key, "the formula gives a text; a number is needed")),
         }
     }
 
@@ -267,21 +267,21 @@ impl Names for At<'_> {
             let allowed = match fixed {
                 Fixed::Rounds | Fixed::Players => *scope != Scope::Constants,
                 Fixed::Round => !matches!(scope, Scope::Constants),
-                Fixed::Turn => matches!(scope, Scope::Player | Scope::Sight | Scope::Group),
-                Fixed::Seat => matches!(scope, Scope::Start | Scope::Player | Scope::Sight),
+                Fixed::Iteration => matches!(scope, Scope::Player | Scope::Observation | Scope::Group),
+                Fixed::Seat => matches!(scope, Scope::Start | Scope::Player | Scope::Observation),
                 Fixed::Role => {
-                    matches!(scope, Scope::Start | Scope::Player | Scope::Sight) && !vocabulary.roles.is_empty()
+                    matches!(scope, Scope::Start | Scope::Player | Scope::Observation) && !vocabulary.roles.is_empty()
                 }
-                Fixed::Acting | Fixed::Total => matches!(scope, Scope::Player | Scope::Sight),
+                Fixed::Acted | Fixed::Total => matches!(scope, Scope::Player | Scope::Observation),
             };
             return allowed.then_some(match fixed {
                 Fixed::Role => Name::Text(code, &vocabulary.roles),
-                Fixed::Acting => Name::Truth(code),
+                Fixed::Acted => Name::Truth(code),
                 _ => Name::Number(code),
             });
         }
         match scope {
-            Scope::Player | Scope::Sight | Scope::Group => vocabulary.quantity(name, *scope),
+            Scope::Player | Scope::Observation | Scope::Group => vocabulary.quantity(name, *scope),
             Scope::Constants | Scope::Start | Scope::Measures => None,
         }
     }
@@ -294,7 +294,7 @@ impl Names for At<'_> {
         }
         for (name, _) in &vocabulary.quantities {
             match scope {
-                Scope::Player | Scope::Sight => known.push(name.clone()),
+                Scope::Player | Scope::Observation => known.push(name.clone()),
                 Scope::Group => known.push(format!("{name}.mean")),
                 Scope::Constants | Scope::Start | Scope::Measures => {}
             }
@@ -308,11 +308,11 @@ impl Names for At<'_> {
     }
 }
 
-/// Refuses a name that formulas could not use.
+/// Refuses a name that could not be written in a formula.
 pub(super) fn check_name(key: &str, name: &str) -> Result<(), Invalid> {
     let fits = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     let starts = name.starts_with(|c: char| c.is_alphabetic());
-    Invalid::unless(fits && starts, key, "a name has letters, digits, `_` and `-`, and begins with a letter")
+    Invalid::unless(fits && starts, key, "a name consists of letters, digits, `_` and `-`, and begins with a letter")
 }
 
 pub(super) fn invalid(key: &str, message: impl Into<String>) -> Invalid {

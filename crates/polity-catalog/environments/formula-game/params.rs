@@ -1,10 +1,10 @@
-//! What a scenario writes about a game.
+//! The keys of a game in a scenario.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A formula, or a value.
+/// A formula or a constant value.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a formula, a number, or true or false")]
 pub enum Expression {
@@ -33,35 +33,36 @@ impl Expression {
 pub struct Params {
     /// The rules of the game in words, for minds: {file: NAME}, or the text itself.
     pub(super) rules: polity_kernel::scenario::TextSource,
-    /// Players of a game, 1 to 1000. Agents are seated in order of id.
+    /// Number of players in a game, 1 to 1000. Agents take seats in order of id.
     pub(super) players: u32,
-    /// Rounds of a game, 1 to 10000. A round goes through all phases.
+    /// Rounds of a game, 1 to 10000. In each round the game goes through all phases.
     pub(super) rounds: u32,
-    /// Play one game only: when it is over, nobody acts any more. Otherwise the next game begins at once.
-    pub(super) once: bool,
-    /// Numbers with a name, which formulas may use. Agents see them.
+    /// Play a single game (episode): after its end no player can act. By default the next game begins at once.
+    pub(super) single_episode: bool,
+    /// Named numbers for use in formulas. Agents see them.
     pub(super) constants: BTreeMap<String, Expression>,
-    /// Roles of the players, with the number of players of each. Without roles all players are alike.
+    /// Roles of players, and how many players have each. Without roles all players are alike.
     pub(super) roles: Vec<Role>,
-    /// Draw by lot who has which role in each game. Otherwise roles go to the seats in order.
-    pub(super) lot: bool,
-    /// What players choose.
-    pub(super) actions: BTreeMap<String, Choosing>,
-    /// Numbers or truths of each player that last, such as private values, stocks or who is still in the game.
-    pub(super) quantities: BTreeMap<String, Quantity>,
+    /// Assign the roles at random in each game. By default they go to the seats in the order given.
+    pub(super) random_roles: bool,
+    /// The actions that players can choose.
+    pub(super) actions: BTreeMap<String, Action>,
+    /// State variables of each player, numbers or truth values that keep their value from round to round: private values, stocks, whether a
+    /// player is still in the game.
+    pub(super) variables: BTreeMap<String, Variable>,
     /// The phases of a round, in order.
     pub(super) phases: Vec<Phase>,
-    /// What a player gets at the end of a round.
+    /// A player's payoff at the end of a round.
     pub(super) payoff: Expression,
-    /// When the game is over before its last round; checked whenever something has been worked out.
-    pub(super) end: Option<Expression>,
-    /// The largest total of payoffs that is possible in a round, for the scalar `efficiency`.
-    pub(super) best: Option<Expression>,
-    /// What a player sees besides the constants, its seat and the time: private values, results of the last round.
-    pub(super) sees: BTreeMap<String, Sight>,
-    /// Numbers that describe a game, worked out at the end of each round. They are scalars.
+    /// Ends the game before its last round as soon as this condition holds. It is checked after every update.
+    pub(super) end_if: Option<Expression>,
+    /// The largest possible sum of all players' payoffs in a round. The scalar `efficiency` is measured against it.
+    pub(super) max_welfare: Option<Expression>,
+    /// What a player observes besides the constants, its seat, its role and the time: private values, results of the last round.
+    pub(super) observations: BTreeMap<String, Observed>,
+    /// Statistics of a game, updated at the end of each round. Each is a scalar.
     pub(super) measures: BTreeMap<String, Measure>,
-    /// The score of a game, from measures and constants: the scalar `score`.
+    /// The score of a game, computed from measures and constants: the scalar `score`.
     pub(super) score: Option<Expression>,
 }
 
@@ -71,49 +72,49 @@ pub struct Params {
 pub struct Role {
     /// Its name. Formulas compare it, as in `role == "seller"`.
     pub(super) name: String,
-    /// How many players have it.
+    /// Number of players with this role.
     pub(super) players: u32,
 }
 
-/// What players choose: a number (`low`, `high`), one of some `options`, or, with neither, whether they do it.
+/// An action: choose a number (`low` and `high`), choose one of some `options`, or, with neither, act or not.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Choosing {
-    /// What it is, for minds.
+pub struct Action {
+    /// What the action does, in words for minds.
     pub(super) doc: String,
-    /// The smallest number, from constants.
+    /// The smallest number; may use constants.
     pub(super) low: Option<Expression>,
-    /// The largest number, from constants.
+    /// The largest number; may use constants.
     pub(super) high: Option<Expression>,
-    /// Round the number to a whole one.
-    pub(super) whole: bool,
+    /// Round the number to an integer.
+    pub(super) integer: bool,
     /// The options.
     pub(super) options: Vec<String>,
-    /// What the other players see of it.
-    pub(super) shown: Shown,
-    /// The best choice of a player, for simulated models: a number, or the place of an option from 0.
+    /// When the other players learn who chose what.
+    pub(super) revealed: Revealed,
+    /// A player's best choice, for simulated models: a number, or the index of an option, from 0.
     pub(super) right: Option<Expression>,
 }
 
-/// What others see of an act.
+/// When the other players learn who chose what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shown {
-    /// Nothing by itself; `sees` may tell something of it.
+pub enum Revealed {
+    /// Never, except through `observations`.
     #[default]
-    No,
-    /// Who chose what, after the round.
-    Round,
-    /// Who chose what, at once and after the round.
-    Step,
+    Never,
+    /// After the round.
+    AfterRound,
+    /// Immediately, and after the round.
+    Immediately,
 }
 
-/// A lasting number or truth of each player.
+/// A state variable of each player.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Quantity {
-    /// Its value when a game begins, from constants, the role, the seat and draws.
-    pub(super) start: Option<Expression>,
+pub struct Variable {
+    /// Its value when a game begins. It may use constants, the role, the seat and random draws.
+    pub(super) initial: Option<Expression>,
     /// Its value when a round begins.
     pub(super) each_round: Option<Expression>,
 }
@@ -122,78 +123,78 @@ pub struct Quantity {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Phase {
-    /// The actions, of which a player chooses one. A phase without actions takes no time: it only works something out.
+    /// The actions of this phase, of which a player chooses one. A phase without actions only updates variables and takes no time.
     pub(super) actions: Vec<String>,
-    /// Which players act, a condition on each. Default: all. If nobody acts, the phase is left out.
-    pub(super) who: Option<Expression>,
-    /// Whether they act together or one after the other.
+    /// Condition for a player to act in this phase. By default all players act. If it holds for no player, the phase is skipped.
+    pub(super) active_players: Option<Expression>,
+    /// Whether the players move simultaneously or one after the other.
     pub(super) order: Order,
-    /// How often the phase comes in a round, if all act together. `turn` counts from 0.
+    /// How many times a simultaneous phase is played in a round. `iteration` counts them, from 0.
     pub(super) repeat: Option<Expression>,
-    /// What is worked out after each step, in this order, for all players.
-    pub(super) then: Vec<Assignment>,
+    /// What changes after each move, in this order, for all players.
+    pub(super) update: Vec<Assignment>,
 }
 
-/// The order in which the players of a phase act.
+/// The order of moves in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// All at once.
+    /// All players move at the same time.
     #[default]
-    Together,
-    /// One after the other, in order of seat.
-    InTurn,
+    Simultaneous,
+    /// Players move one after the other, in order of seat.
+    Sequential,
 }
 
-/// A quantity gets a new value for every player, all from the values before.
+/// A variable gets a new value for every player. All new values are computed from the old ones.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// The quantity. One that `quantities` does not list is missing when a round begins.
+    /// The variable. One that is not listed under `variables` has no value when a round begins.
     pub(super) set: String,
     /// Its new value.
     pub(super) to: Expression,
 }
 
-/// Something that a player sees.
+/// A number that a player observes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sight {
+pub struct Observed {
     /// The number.
-    pub(super) is: Expression,
-    /// What it is, for minds.
+    pub(super) value: Expression,
+    /// What it means, in words for minds.
     #[serde(default)]
     pub(super) doc: String,
-    /// What is shown if there is no value.
-    #[serde(default, rename = "or")]
-    pub(super) otherwise: f64,
+    /// The number shown while there is no value.
+    #[serde(default)]
+    pub(super) default: f64,
 }
 
-/// A number that describes a game.
+/// A statistic of a game.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// The number of a round, from quantities of the whole group. Rounds without a value do not count.
-    pub(super) of: Expression,
-    /// How the rounds so far become one number.
+    /// Its value in one round, from quantities of the whole group. Rounds without a value are left out.
+    pub(super) value: Expression,
+    /// How the values of all rounds so far are combined.
     #[serde(default)]
-    pub(super) take: Take,
+    pub(super) aggregate: Aggregate,
 }
 
-/// How the numbers of rounds become one.
+/// How the values of several rounds are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Take {
-    /// Their mean.
+pub enum Aggregate {
+    /// Mean.
     #[default]
     Mean,
-    /// Their sum.
+    /// Sum.
     Sum,
-    /// The smallest.
+    /// Smallest value.
     Min,
-    /// The largest.
+    /// Largest value.
     Max,
-    /// The last.
+    /// Last value.
     Last,
 }
 
@@ -204,28 +205,28 @@ fn number(value: f64) -> Option<Expression> {
 /// A public good of four players.
 impl Default for Params {
     fn default() -> Self {
-        let give = Choosing {
+        let give = Action {
             doc: "give this many of your 20 tokens to the common project".into(),
             low: number(0.0),
             high: number(20.0),
-            shown: Shown::Round,
-            ..Choosing::default()
+            revealed: Revealed::AfterRound,
+            ..Action::default()
         };
         Params {
             rules: polity_kernel::scenario::TextSource::Here(String::new()),
             players: 4,
             rounds: 10,
-            once: false,
+            single_episode: false,
             constants: BTreeMap::new(),
             roles: Vec::new(),
-            lot: false,
+            random_roles: false,
             actions: BTreeMap::from([("give".to_owned(), give)]),
-            quantities: BTreeMap::new(),
+            variables: BTreeMap::new(),
             phases: vec![Phase { actions: vec!["give".into()], ..Phase::default() }],
             payoff: Expression::Formula("20 - give + 1.6 * give.sum / players".into()),
-            end: None,
-            best: None,
-            sees: BTreeMap::new(),
+            end_if: None,
+            max_welfare: None,
+            observations: BTreeMap::new(),
             measures: BTreeMap::new(),
             score: None,
         }

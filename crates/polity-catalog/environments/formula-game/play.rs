@@ -1,14 +1,14 @@
-//! A play of a game: its state, and how a step changes it.
+//! A game in progress: its state, and how a step changes it.
 
 use super::game::{Assign, Game, Step};
 use super::names::{Fixed, Meaning, Of, Sort};
-use super::params::{Order, Take};
+use super::params::{Aggregate, Order};
 use polity_kernel::environment::Move;
 use polity_kernel::formula::Formula;
 use polity_kernel::rng::Draws;
 use serde::{Deserialize, Serialize};
 
-/// A number that may be missing (NaN). Equal if the bits are.
+/// A number that may be missing (NaN). Two cells are equal if their bits are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Cell(pub f64);
 
@@ -20,7 +20,7 @@ impl PartialEq for Cell {
 
 const MISSING: Cell = Cell(f64::NAN);
 
-/// The numbers of the rounds so far, for a measure.
+/// The values of a measure in the rounds so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     rounds: u32,
@@ -42,58 +42,59 @@ impl Measured {
         self.last = value;
     }
 
-    /// Returns the one number; 0 without any.
-    pub fn value(&self, take: Take) -> f64 {
-        match take {
-            Take::Mean => self.sum / f64::from(self.rounds.max(1)),
-            Take::Sum => self.sum,
-            Take::Min => self.low,
-            Take::Max => self.high,
-            Take::Last => self.last,
+    /// Returns the values combined; 0 if there are none.
+    pub fn value(&self, aggregate: Aggregate) -> f64 {
+        match aggregate {
+            Aggregate::Mean => self.sum / f64::from(self.rounds.max(1)),
+            Aggregate::Sum => self.sum,
+            Aggregate::Min => self.low,
+            Aggregate::Max => self.high,
+            Aggregate::Last => self.last,
         }
     }
 }
 
-/// A play of a game.
+/// A game in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Play {
     /// Rounds that are over.
     pub(super) round: u32,
     pub(super) phase: u32,
-    /// How often the phase has come in this round, and how often it comes.
-    pub(super) turn: u32,
+    /// How many times the phase has been played in this round, and how many times it will be.
+    pub(super) iteration: u32,
     repeats: u32,
-    /// The next seat, if players act in turn.
+    /// The next seat, if players move sequentially.
     place: u32,
-    /// Who acts now.
-    pub(super) acting: Vec<bool>,
+    /// By seat: whether the player may act now.
+    pub(super) active: Vec<bool>,
     pub(super) roles: Vec<u16>,
-    /// All quantities of all players: by quantity, then by seat; in this round and in the last.
+    /// The quantities of all players, by quantity, then by seat: in this round, and in the last.
     pub(super) now: Vec<Cell>,
     pub(super) last: Vec<Cell>,
-    /// What players see besides what all games show: by sight, then by seat.
-    pub(super) seen: Vec<f64>,
-    /// The best acts, for simulated models: by action, then by seat.
+    /// The values of `observations`, by observation, then by seat.
+    pub(super) observed: Vec<f64>,
+    /// The best choices, for simulated models, by action, then by seat.
     pub(super) right: Vec<f64>,
-    /// Payoffs of the last round, and of all.
+    /// Payoffs of the last round, and of all rounds so far.
     pub(super) payoffs: Vec<f64>,
     pub(super) gains: Vec<f64>,
-    /// The sum of the largest possible totals.
-    pub(super) best: f64,
+    /// The largest possible welfare of all rounds so far.
+    pub(super) max_welfare: f64,
     pub(super) measured: Vec<Measured>,
     pub(super) over: bool,
-    /// Payoffs that had no finite value.
+    /// Number of payoffs that were not finite.
     pub(super) without_value: u32,
 }
 
-/// Values of the group that a formula reads, worked out once for all players.
+/// Values of the group that a formula reads, computed once for all players.
 struct Cache(Vec<(u32, f64)>);
 
-/// The quantities of a moment.
+/// The values that formulas read at one moment.
 struct View<'a> {
     game: &'a Game,
     play: &'a Play,
-    acting: &'a [bool],
+    /// Who has just acted, by seat.
+    acted: &'a [bool],
 }
 
 impl View<'_> {
@@ -126,21 +127,21 @@ impl View<'_> {
                 second
             }
             Of::Count => values().count() as f64,
-            Of::Highest => {
+            Of::MaxCount => {
                 let most = most();
                 count(&|value| value == most)
             }
-            Of::Lowest => {
+            Of::MinCount => {
                 let least = least();
                 count(&|value| value == least)
             }
             Of::Option => count(&|value| value == f64::from(argument)),
             Of::Player => self.as_read(place, self.cell(last, place, argument as usize)),
-            Of::Own | Of::Named | Of::Rank => f64::NAN,
+            Of::Own | Of::Received | Of::Rank => f64::NAN,
         }
     }
 
-    /// A missing option has no place in the list of options.
+    /// Returns a value as formulas read it: a missing option is outside of the list of options.
     fn as_read(&self, place: usize, value: f64) -> f64 {
         match self.game.vocabulary.quantities[place].1 {
             Sort::Options(_) if value.is_nan() => f64::from(u32::MAX),
@@ -157,17 +158,17 @@ impl View<'_> {
                 Fixed::Round => f64::from(self.play.round),
                 Fixed::Rounds => f64::from(*rounds),
                 Fixed::Players => self.game.seats() as f64,
-                Fixed::Turn => f64::from(self.play.turn),
+                Fixed::Iteration => f64::from(self.play.iteration),
                 Fixed::Seat => (seat + 1) as f64,
                 Fixed::Role => f64::from(self.play.roles[seat]),
-                Fixed::Acting => f64::from(u8::from(self.acting[seat])),
+                Fixed::Acted => f64::from(u8::from(self.acted[seat])),
                 Fixed::Total => self.play.gains[seat],
             },
             Meaning::Quantity { last, place, of, .. } => match of {
                 Of::Own => self.as_read(place, self.cell(last, place, seat)),
-                Of::Named => {
-                    let named = |other: &usize| self.cell(last, place, *other) == (seat + 1) as f64;
-                    (0..self.game.seats()).filter(named).count() as f64
+                Of::Received => {
+                    let chose = |other: &usize| self.cell(last, place, *other) == (seat + 1) as f64;
+                    (0..self.game.seats()).filter(chose).count() as f64
                 }
                 Of::Rank => {
                     let own = self.cell(last, place, seat);
@@ -195,7 +196,7 @@ impl View<'_> {
         (0..self.game.seats()).map(|seat| formula.value(&|code| self.read(code, seat, &cache), Some(draws))).collect()
     }
 
-    /// Returns the value of a formula of the group.
+    /// Returns the value of a formula about the group.
     fn one(&self, formula: &Formula, draws: &mut Draws) -> f64 {
         let cache = self.cache(formula);
         formula.value(&|code| self.read(code, 0, &cache), Some(draws))
@@ -207,41 +208,41 @@ impl Play {
     pub(super) fn begin(game: &Game, draws: &mut Draws) -> Play {
         let seats = game.seats();
         let mut roles: Vec<u16> = game.roles.clone();
-        if game.lot {
+        if game.random_roles {
             draws.shuffle(&mut roles);
         }
         let cells = game.vocabulary.quantities.len() * seats;
         let mut play = Play {
             round: 0,
             phase: 0,
-            turn: 0,
+            iteration: 0,
             repeats: 1,
             place: 0,
-            acting: vec![false; seats],
+            active: vec![false; seats],
             roles,
             now: vec![MISSING; cells],
             last: vec![MISSING; cells],
-            seen: vec![0.0; game.sights.len() * seats],
+            observed: vec![0.0; game.observations.len() * seats],
             right: vec![0.0; game.rights.len() * seats],
             payoffs: vec![0.0; seats],
             gains: vec![0.0; seats],
-            best: 0.0,
+            max_welfare: 0.0,
             measured: vec![Measured::default(); game.measures.len()],
             over: false,
             without_value: 0,
         };
-        for (place, start, _) in &game.lasting {
-            if let Some(start) = start {
-                play.assign(game, *place, start, &vec![false; seats], draws);
+        for (place, initial, _) in &game.variables {
+            if let Some(initial) = initial {
+                play.assign(game, *place, initial, &vec![false; seats], draws);
             }
         }
         play.begin_round(game, draws);
-        play.wait(game, &mut vec![0.0; seats], draws);
+        play.advance(game, &mut vec![0.0; seats], draws);
         play
     }
 
-    fn assign(&mut self, game: &Game, place: usize, to: &Formula, acting: &[bool], draws: &mut Draws) {
-        let values = View { game, play: self, acting }.each(to, draws);
+    fn assign(&mut self, game: &Game, place: usize, to: &Formula, acted: &[bool], draws: &mut Draws) {
+        let values = View { game, play: self, acted }.each(to, draws);
         let seats = game.seats();
         for (cell, value) in self.now[place * seats..].iter_mut().zip(values) {
             *cell = if value.is_nan() { MISSING } else { Cell(value) };
@@ -250,18 +251,18 @@ impl Play {
 
     fn begin_round(&mut self, game: &Game, draws: &mut Draws) {
         let seats = game.seats();
-        let lasts = |place: usize| game.lasting.iter().any(|(known, ..)| *known == place);
-        for place in (0..game.vocabulary.quantities.len()).filter(|place| !lasts(*place)) {
+        let keeps = |place: usize| game.variables.iter().any(|(known, ..)| *known == place);
+        for place in (0..game.vocabulary.quantities.len()).filter(|place| !keeps(*place)) {
             self.now[place * seats..(place + 1) * seats].fill(MISSING);
         }
-        for (place, _, each_round) in &game.lasting {
+        for (place, _, each_round) in &game.variables {
             if let Some(each_round) = each_round {
                 self.assign(game, *place, each_round, &vec![false; seats], draws);
             }
         }
     }
 
-    /// Takes a step. Returns what each player gets.
+    /// Takes a step. Returns the payoff of each player.
     pub(super) fn step(&mut self, game: &Game, moves: &[Move], draws: &mut Draws) -> Vec<f64> {
         let seats = game.seats();
         let mut rewards = vec![0.0; seats];
@@ -270,28 +271,28 @@ impl Play {
             let place = usize::from(made.action) * seats + made.seat as usize;
             self.now[place] = Cell(game.choice(made));
         }
-        let acting = std::mem::replace(&mut self.acting, vec![false; seats]);
-        self.work_out(game, &phase.then, &acting, draws);
+        let acted = std::mem::replace(&mut self.active, vec![false; seats]);
+        self.update(game, &phase.update, &acted, draws);
         match phase.order {
-            Order::Together => self.turn += 1,
-            Order::InTurn => self.place += 1,
+            Order::Simultaneous => self.iteration += 1,
+            Order::Sequential => self.place += 1,
         }
-        self.wait(game, &mut rewards, draws);
+        self.advance(game, &mut rewards, draws);
         rewards
     }
 
-    fn work_out(&mut self, game: &Game, then: &[Assign], acting: &[bool], draws: &mut Draws) {
-        for Assign { place, to } in then {
-            self.assign(game, *place, to, acting, draws);
+    fn update(&mut self, game: &Game, update: &[Assign], acted: &[bool], draws: &mut Draws) {
+        for Assign { place, to } in update {
+            self.assign(game, *place, to, acted, draws);
         }
-        if let Some(end) = &game.end {
-            self.over = View { game, play: self, acting }.one(end, draws) == 1.0;
+        if let Some(end_if) = &game.end_if {
+            self.over = View { game, play: self, acted }.one(end_if, draws) == 1.0;
         }
     }
 
-    /// Goes on to the next moment at which somebody acts, or to the end of the game.
-    fn wait(&mut self, game: &Game, rewards: &mut [f64], draws: &mut Draws) {
-        let nobody = vec![false; game.seats()];
+    /// Advances to the next move of a player, or to the end of the game.
+    fn advance(&mut self, game: &Game, rewards: &mut [f64], draws: &mut Draws) {
+        let none = vec![false; game.seats()];
         loop {
             if self.over || self.phase as usize >= game.phases.len() {
                 self.close_round(game, rewards, draws);
@@ -301,60 +302,60 @@ impl Play {
                 self.begin_round(game, draws);
             }
             let Some(phase) = game.phases.get(self.phase as usize) else { break };
-            if self.finds_actors(game, phase, draws) {
+            if self.activate(game, phase, draws) {
                 break;
             }
             if phase.acts.is_empty() {
-                self.work_out(game, &phase.then, &nobody, draws);
+                self.update(game, &phase.update, &none, draws);
             }
             self.phase += 1;
-            (self.turn, self.place) = (0, 0);
+            (self.iteration, self.place) = (0, 0);
         }
-        self.look(game);
+        self.observe(game);
     }
 
-    /// Finds out who acts now.
-    fn finds_actors(&mut self, game: &Game, phase: &Step, draws: &mut Draws) -> bool {
+    /// Determines which players may act in a phase. Returns whether there are any.
+    fn activate(&mut self, game: &Game, phase: &Step, draws: &mut Draws) -> bool {
         if phase.acts.is_empty() {
             return false;
         }
         let seats = game.seats();
-        let nobody = vec![false; seats];
-        if phase.order == Order::Together && self.turn == 0 {
-            let view = View { game, play: self, acting: &nobody };
+        let none = vec![false; seats];
+        if phase.order == Order::Simultaneous && self.iteration == 0 {
+            let view = View { game, play: self, acted: &none };
             let repeats = phase.repeat.as_ref().map_or(1.0, |repeat| view.one(repeat, draws));
-            // A number that is missing or below 1 is 0.
+            // A missing number, and one below 1, counts as 0.
             self.repeats = repeats as u32;
         }
-        if phase.order == Order::Together && self.turn >= self.repeats {
+        if phase.order == Order::Simultaneous && self.iteration >= self.repeats {
             return false;
         }
-        let able: Vec<bool> = match &phase.who {
-            Some(who) => {
-                let view = View { game, play: self, acting: &nobody };
-                view.each(who, draws).into_iter().map(|value| value == 1.0).collect()
+        let able: Vec<bool> = match &phase.active_players {
+            Some(condition) => {
+                let view = View { game, play: self, acted: &none };
+                view.each(condition, draws).into_iter().map(|value| value == 1.0).collect()
             }
             None => vec![true; seats],
         };
         match phase.order {
-            Order::Together => self.acting = able,
-            Order::InTurn => {
+            Order::Simultaneous => self.active = able,
+            Order::Sequential => {
                 let next = (self.place as usize..seats).find(|seat| able[*seat]);
-                self.acting = nobody;
+                self.active = none;
                 if let Some(seat) = next {
-                    self.acting[seat] = true;
+                    self.active[seat] = true;
                     self.place = seat as u32;
                 }
             }
         }
-        self.acting.contains(&true)
+        self.active.contains(&true)
     }
 
     fn close_round(&mut self, game: &Game, rewards: &mut [f64], draws: &mut Draws) {
-        let nobody = vec![false; game.seats()];
-        let view = View { game, play: self, acting: &nobody };
+        let none = vec![false; game.seats()];
+        let view = View { game, play: self, acted: &none };
         let mut payoffs = view.each(&game.payoff, draws);
-        let best = game.best.as_ref().map(|best| view.one(best, draws));
+        let max_welfare = game.max_welfare.as_ref().map(|most| view.one(most, draws));
         for payoff in payoffs.iter_mut().filter(|payoff| !payoff.is_finite()) {
             *payoff = 0.0;
             self.without_value += 1;
@@ -364,8 +365,8 @@ impl Play {
             *reward += payoff;
         }
         self.payoffs = payoffs;
-        self.best += best.filter(|best| best.is_finite()).unwrap_or_default();
-        let view = View { game, play: self, acting: &nobody };
+        self.max_welfare += max_welfare.filter(|most| most.is_finite()).unwrap_or_default();
+        let view = View { game, play: self, acted: &none };
         let values: Vec<f64> = game.measures.iter().map(|(_, _, formula)| view.one(formula, draws)).collect();
         for (measured, value) in self.measured.iter_mut().zip(values) {
             measured.add(value);
@@ -373,23 +374,23 @@ impl Play {
         self.round += 1;
         self.over |= self.round >= game.rounds;
         self.last.clone_from(&self.now);
-        (self.phase, self.turn, self.place) = (0, 0, 0);
+        (self.phase, self.iteration, self.place) = (0, 0, 0);
     }
 
-    /// Works out what players see.
-    fn look(&mut self, game: &Game) {
+    /// Computes what players observe.
+    fn observe(&mut self, game: &Game) {
         let seats = game.seats();
-        let acting = self.acting.clone();
-        // Sights draw nothing.
+        let acted = self.active.clone();
+        // These formulas draw no random numbers.
         let mut draws = Draws::new(0, polity_kernel::rng::Stream::Episode, 0, 0);
-        for (i, sight) in game.sights.iter().enumerate() {
-            let values = View { game, play: self, acting: &acting }.each(&sight.1, &mut draws);
+        for (i, (_, formula, default)) in game.observations.iter().enumerate() {
+            let values = View { game, play: self, acted: &acted }.each(formula, &mut draws);
             for (seat, value) in values.into_iter().enumerate() {
-                self.seen[i * seats + seat] = if value.is_finite() { value } else { sight.2 };
+                self.observed[i * seats + seat] = if value.is_finite() { value } else { *default };
             }
         }
         for (i, (_, formula)) in game.rights.iter().enumerate() {
-            let values = View { game, play: self, acting: &acting }.each(formula, &mut draws);
+            let values = View { game, play: self, acted: &acted }.each(formula, &mut draws);
             for (seat, value) in values.into_iter().enumerate() {
                 self.right[i * seats + seat] = if value.is_finite() { value } else { 0.0 };
             }
@@ -399,7 +400,7 @@ impl Play {
     /// Returns the score of the game so far; 0 if it has none.
     pub(super) fn score(&self, game: &Game) -> f64 {
         let Some(score) = &game.score else { return 0.0 };
-        let view = View { game, play: self, acting: &self.acting };
+        let view = View { game, play: self, acted: &self.active };
         let value = score.value(&|code| view.read(code, 0, &Cache(Vec::new())), None);
         if value.is_finite() { value } else { 0.0 }
     }

@@ -1,4 +1,4 @@
-//! Games that a scenario writes: against plain second implementations, another world, closed forms; what is refused.
+//! Games defined in a scenario: against plain second implementations, another world and closed forms; what is refused.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::testing::{acts, metric, open, play, refused};
@@ -39,13 +39,13 @@ fn columns(scenario: &Value, names: &[&str]) -> Vec<Vec<Vec<f64>>> {
 fn contest() -> Value {
     json!({"players": 500, "rounds": 12, "constants": {"low": 0, "high": 100, "fraction": "2 / 3"},
         "actions": {"guess": {"low": "low", "high": "high"}},
-        "phases": [{"actions": ["guess"], "then": [
+        "phases": [{"actions": ["guess"], "update": [
             {"set": "miss", "to": "abs(guess - fraction * guess.mean)"},
             {"set": "won", "to": "miss == miss.min"}]}],
-        "payoff": "1 / miss.lowest if won else 0",
-        "sees": {"announced": {"is": "round > 0"}, "last-mean": {"is": "last.guess.mean", "or": 50},
-            "last-target": {"is": "fraction * last.guess.mean", "or": 33}},
-        "measures": {"mean-guess": {"of": "guess.mean"}}, "score": "100 * (high - mean_guess) / (high - low)"})
+        "payoff": "1 / miss.min_count if won else 0",
+        "observations": {"announced": {"value": "round > 0"}, "last-mean": {"value": "last.guess.mean", "default": 50},
+            "last-target": {"value": "fraction * last.guess.mean", "default": 33}},
+        "measures": {"mean-guess": {"value": "guess.mean"}}, "score": "100 * (high - mean_guess) / (high - low)"})
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn the_world_guess_average_plays_the_same_game_bit_for_bit() {
 /// A public good with fines that each player pays for naming the seat of another.
 fn good() -> Value {
     json!({"players": 4, "rounds": 3, "constants": {"factor": 1.6},
-        "actions": {"give": {"low": 0, "high": 20, "whole": true}, "punish": {"low": 0, "high": 4, "whole": true}},
-        "phases": [{"actions": ["give"]}, {"actions": ["punish"], "who": "give > give.mean", "order": "in-turn"},
-            {"then": [{"set": "fined", "to": "6 * punish.named"}, {"set": "paid", "to": "punish > 0"}]}],
+        "actions": {"give": {"low": 0, "high": 20, "integer": true}, "punish": {"low": 0, "high": 4, "integer": true}},
+        "phases": [{"actions": ["give"]}, {"actions": ["punish"], "active_players": "give > give.mean", "order": "sequential"},
+            {"update": [{"set": "fined", "to": "6 * punish.received"}, {"set": "paid", "to": "punish > 0"}]}],
         "payoff": "20 - give + factor * give.sum / players - fined - (0 if missing(paid) else 2 if paid else 0)",
-        "best": "factor * 80", "measures": {"given": {"of": "give.sum", "take": "sum"}}})
+        "max_welfare": "factor * 80", "measures": {"given": {"value": "give.sum", "aggregate": "sum"}}})
 }
 
 #[test]
@@ -137,12 +137,12 @@ fn a_plain_public_good_with_punishment_agrees() {
 }
 
 #[test]
-fn the_highest_bid_wins_and_ties_are_broken_by_lot() {
-    let game = json!({"players": 3, "rounds": 1, "actions": {"bid": {"low": 0, "high": 9, "whole": true}},
-        "quantities": {"value": {"each_round": "3 * seat"}},
-        "phases": [{"actions": ["bid"], "then": [
+fn the_highest_bid_wins_and_ties_are_broken_at_random() {
+    let game = json!({"players": 3, "rounds": 1, "actions": {"bid": {"low": 0, "high": 9, "integer": true}},
+        "variables": {"value": {"each_round": "3 * seat"}},
+        "phases": [{"actions": ["bid"], "update": [
             {"set": "place", "to": "uniform() if bid == bid.max else -1"}, {"set": "won", "to": "place == place.max"}]}],
-        "payoff": "value - bid.second if won else 0", "sees": {"value": {"is": "value"}}});
+        "payoff": "value - bid.second if won else 0", "observations": {"value": {"value": "value"}}});
     // The second and the third bid the same: each wins half of the time and pays the same.
     let bids = rule(json!([{"act": "bid", "value": "min(value, 6)"}]));
     let played = columns(&scenario(5, 3_000, 1, &game, bids), &["reward", "bid"]);
@@ -160,22 +160,22 @@ fn the_highest_bid_wins_and_ties_are_broken_by_lot() {
 }
 
 #[test]
-fn a_share_is_named_turn_by_turn_and_voted_on() {
+fn a_share_is_named_step_by_step_and_voted_on() {
     // The first names a share for each other; the rest is its own. The others accept at least 2.
-    let game = json!({"players": 4, "rounds": 3, "once": true, "constants": {"gold": 10},
-        "quantities": {"share": {"start": "0"}},
-        "actions": {"give": {"low": 0, "high": 10, "whole": true}, "vote": {"options": ["reject", "accept"]}},
+    let game = json!({"players": 4, "rounds": 3, "single_episode": true, "constants": {"gold": 10},
+        "variables": {"share": {"initial": "0"}},
+        "actions": {"give": {"low": 0, "high": 10, "integer": true}, "vote": {"options": ["reject", "accept"]}},
         "phases": [
-            {"then": [{"set": "share", "to": "0"}]},
-            {"actions": ["give"], "who": "seat == round + 1", "repeat": "players - round - 1",
-                "then": [{"set": "share", "to": "min(give.sum, gold - share.sum) if seat == round + 2 + turn else share"}]},
-            {"then": [{"set": "share", "to": "gold - share.sum if seat == round + 1 else share"}]},
-            {"actions": ["vote"], "who": "seat > round + 1"},
-            {"then": [{"set": "accepted", "to": "vote.accept + 1 >= 0.5 * (players - round)"}]}],
-        "end": "accepted.min == 1", "payoff": "share if accepted else 0",
-        "sees": {"share": {"is": "share"}}});
+            {"update": [{"set": "share", "to": "0"}]},
+            {"actions": ["give"], "active_players": "seat == round + 1", "repeat": "players - round - 1",
+                "update": [{"set": "share", "to": "min(give.sum, gold - share.sum) if seat == round + 2 + iteration else share"}]},
+            {"update": [{"set": "share", "to": "gold - share.sum if seat == round + 1 else share"}]},
+            {"actions": ["vote"], "active_players": "seat > round + 1"},
+            {"update": [{"set": "accepted", "to": "vote.accept + 1 >= 0.5 * (players - round)"}]}],
+        "end_if": "accepted.min == 1", "payoff": "share if accepted else 0",
+        "observations": {"share": {"value": "share"}}});
     let mean = rule(json!([
-        {"act": "give", "when": "phase == 1", "value": "2 if played == 1 and turn == 0 else 0"},
+        {"act": "give", "when": "phase == 1", "value": "2 if played == 1 and iteration == 0 else 0"},
         {"act": "vote", "when": "phase == 3", "value": "'accept' if share >= 2 else 'reject'"}]));
     let played = columns(&scenario(1, 4, 12, &game, mean), &["share", "reward", "return"]);
     // Round 0: three steps of naming, then a vote that fails (1 of 4). Round 1: two steps and a vote: 2 of 3.
@@ -188,9 +188,9 @@ fn a_share_is_named_turn_by_turn_and_voted_on() {
 }
 
 #[test]
-fn roles_are_drawn_by_lot() {
+fn roles_are_assigned_at_random() {
     let game = json!({"players": 3, "rounds": 1, "roles": [{"name": "liar", "players": 1}, {"name": "honest", "players": 2}],
-        "lot": true, "actions": {"go": {}}, "phases": [{"actions": ["go"], "who": "role == 'liar'"}],
+        "random_roles": true, "actions": {"go": {}}, "phases": [{"actions": ["go"], "active_players": "role == 'liar'"}],
         "payoff": "1 if go == 1 else 0"});
     let mut counts = [0; 3];
     for round in columns(&scenario(1, 3, 3_000, &game, rule(json!([{"act": "go"}]))), &["return"]) {
@@ -202,11 +202,11 @@ fn roles_are_drawn_by_lot() {
 
 #[test]
 fn quantities_of_the_group_are_those_of_a_plain_list() {
-    let game = json!({"players": 5, "rounds": 2, "actions": {"x": {"low": -9, "high": 9, "whole": true}},
-        "phases": [{"actions": ["x"], "who": "seat != 3", "then": [
+    let game = json!({"players": 5, "rounds": 2, "actions": {"x": {"low": -9, "high": 9, "integer": true}},
+        "phases": [{"actions": ["x"], "active_players": "seat != 3", "update": [
             {"set": "mean", "to": "x.mean"}, {"set": "second", "to": "x.second"}, {"set": "count", "to": "x.count"},
-            {"set": "most", "to": "x.highest"}, {"set": "least", "to": "x.lowest"}, {"set": "rank", "to": "x.rank"},
-            {"set": "first", "to": "x.p1"}, {"set": "named", "to": "x.named"}, {"set": "before", "to": "last.x.max"}]}],
+            {"set": "most", "to": "x.max_count"}, {"set": "least", "to": "x.min_count"}, {"set": "rank", "to": "x.rank"},
+            {"set": "first", "to": "x.p1"}, {"set": "named", "to": "x.received"}, {"set": "before", "to": "last.x.max"}]}],
         "payoff": "x"});
     let names = ["x", "mean", "second", "count", "most", "least", "rank", "first", "named", "before"];
     let policy = rule(json!([{"act": "x", "value": "uniform(-3, 6)"}]));
@@ -258,29 +258,35 @@ fn equality_is_that_of_all_pairs_and_payoffs_without_a_value_count_as_nothing() 
 fn games_that_do_not_fit_are_refused() {
     for (change, says) in [
         (json!({"payoff": "gvie"}), "world.payoff: character 1: there is no quantity `gvie`; did you mean `give`?"),
-        (json!({"measures": {"m": {"of": "give"}}}), "world.measures.m.of"),
+        (json!({"measures": {"m": {"value": "give"}}}), "world.measures.m.value"),
         (json!({"players": 0}), "world.players"),
         (json!({"rounds": 20_000}), "world.rounds"),
-        (json!({"roles": [{"name": "a", "players": 3}]}), "world.roles: 3 players have roles, but a game has 4"),
+        (
+            json!({"roles": [{"name": "a", "players": 3}]}),
+            "world.roles: the roles are for 3 players, but the game has 4",
+        ),
         (json!({"constants": {"seat": 3}}), "seat"),
-        (json!({"actions": {"give": {"low": 2, "high": 1}}}), "world.actions.give.high: must be above low (2), is 1"),
-        (json!({"actions": {"give": {"low": 2}}}), "world.actions.give: it needs both"),
+        (json!({"actions": {"give": {"low": 2, "high": 1}}}), "world.actions.give.high: must be above `low` (2), is 1"),
+        (json!({"actions": {"give": {"low": 2}}}), "world.actions.give: give both"),
         (json!({"actions": {"give": {"options": ["a"]}}}), "at least two options"),
-        (json!({"quantities": {"give": {"start": 1}}}), "world.quantities.give: the name `give` is taken"),
-        (json!({"quantities": {"q": {}}}), "world.quantities.q: it needs `start`, `each_round` or both"),
-        (json!({"phases": [{"then": []}]}), "at least one phase needs an action"),
+        (json!({"variables": {"give": {"initial": 1}}}), "world.variables.give: the name `give` is already in use"),
+        (json!({"variables": {"q": {}}}), "world.variables.q: give `initial`, `each_round`, or both"),
+        (json!({"phases": [{"update": []}]}), "at least one phase needs an action"),
         (
             json!({"phases": [{"actions": ["giv"]}]}),
-            "world.phases[0].actions: there is no action `giv` (there are give)",
+            "world.phases[0].actions: there is no action `giv`; known actions: give",
         ),
-        (json!({"phases": [{"actions": ["give"], "then": [{"set": "give", "to": 1}]}]}), "which only players choose"),
         (
-            json!({"phases": [{"actions": ["give"], "then": [{"set": "a", "to": 1}, {"set": "a", "to": "give > 1"}]}]}),
-            "world.phases[0].then[1].to: `a` is a number, but the formula gives true or false",
+            json!({"phases": [{"actions": ["give"], "update": [{"set": "give", "to": 1}]}]}),
+            "only players choose its value",
         ),
-        (json!({"phases": [{"actions": ["give"], "order": "in-turn", "repeat": 2}]}), "world.phases[0].repeat"),
-        (json!({"sees": {"g": {"is": "uniform()"}}}), "world.sees.g.is"),
-        (json!({"sees": {"seat": {"is": "1"}}}), "two observed values called `seat`"),
+        (
+            json!({"phases": [{"actions": ["give"], "update": [{"set": "a", "to": 1}, {"set": "a", "to": "give > 1"}]}]}),
+            "world.phases[0].update[1].to: `a` is a number, but the formula gives a truth value",
+        ),
+        (json!({"phases": [{"actions": ["give"], "order": "sequential", "repeat": 2}]}), "world.phases[0].repeat"),
+        (json!({"observations": {"g": {"value": "uniform()"}}}), "world.observations.g.value"),
+        (json!({"observations": {"seat": {"value": "1"}}}), "two observed values called `seat`"),
     ] {
         let found = refused(&scenario(1, 4, 2, &change, rule(json!([{"act": "give", "value": 1}]))));
         assert!(found.contains(says), "{change}: {found}");

@@ -428,6 +428,6 @@ impl Environment for HiddenRole {
         if table.outcome.is_some() {
             rewards = (0..n).map(|seat| self.points(table, seat)).collect();
         }
-        StepResult { rewards, results, done: table.outcome.is_some() && !self.params.once }
+        StepResult { rewards, results, done: table.outcome.is_some() && !self.params.single_episode }
     }
 }

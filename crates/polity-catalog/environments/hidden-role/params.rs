@@ -65,8 +65,8 @@ pub struct Params {
     pub(super) tested_as: TestedAs,
     /// The aid.
     pub(super) aid: Aid,
-    /// Play one game only; when it is over, nobody acts any more. Otherwise the next begins at once.
-    pub(super) once: bool,
+    /// Play a single game (episode): after its end no player can act. By default the next game begins at once.
+    pub(super) single_episode: bool,
 }
 
 impl Default for Params {
@@ -82,7 +82,7 @@ impl Default for Params {
             tested: 0,
             tested_as: TestedAs::Lot,
             aid: Aid::Off,
-            once: false,
+            single_episode: false,
         }
     }
 }

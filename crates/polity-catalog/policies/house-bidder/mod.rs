@@ -6,6 +6,8 @@ use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_learn::linear::dot;
+use polity_learn::process::{best, softmax};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,12 +63,8 @@ pub struct Beliefs {
 /// Bids for houses.
 pub struct HouseBidder {
     params: Params,
-    seat: NumberSlot,
-    active: NumberSlot,
-    price: NumberSlot,
-    value: NumberSlot,
-    budget: NumberSlot,
-    news: NumberSlot,
+    /// Seat, whether it is in the auction, price, value, budget, whether a house has just been sold.
+    numbers: [NumberSlot; 6],
     houses: TableSlot,
     others: TableSlot,
     memory: TableSlot,
@@ -87,15 +85,7 @@ type Shown = [f64; 5];
 
 /// What a house is worth to a persona.
 fn worth(persona: &Shown, features: &[f64]) -> f64 {
-    persona.iter().zip(features).take(3).map(|(weight, feature)| weight * feature).sum()
-}
-
-/// Weights that add up to 1, of their logarithms.
-fn weights(logs: &[f64]) -> Vec<f64> {
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let parts: Vec<f64> = logs.iter().map(|log| libm::exp(log - most)).collect();
-    let sum: f64 = parts.iter().sum();
-    parts.into_iter().map(|part| part / sum).collect()
+    dot(&persona[..3], features)
 }
 
 impl HouseBidder {
@@ -137,8 +127,7 @@ impl HouseBidder {
                     1.0 / (1.0 + libm::exp(1.7 * (limit - price) / self.params.error))
                 };
                 let each: Vec<f64> = personas.iter().map(leaves).collect();
-                let of = |weights: &Vec<f64>| weights.iter().zip(&each).map(|(weight, p)| weight * p).sum::<f64>();
-                rivals.iter().map(|weights| 1.0 - here * (1.0 - of(weights))).product::<f64>()
+                rivals.iter().map(|weights| 1.0 - here * (1.0 - dot(weights, &each))).product::<f64>()
             };
             let most = house[3] - waiting;
             let pays = most.min(budget);
@@ -176,16 +165,13 @@ impl Policy for HouseBidder {
         };
         let message = format!("profiles of the world `{}` do not name a persona from a list", setup.world);
         let names = names.ok_or_else(|| Invalid { key: "kind".into(), message })?;
-        let number = |name| setup.number(name);
+        let [seat, active, price, value, budget, news] =
+            ["seat", "active", "price", "value", "budget", "news"].map(|name| setup.number(name));
+        let numbers = [seat?, active?, price?, value?, budget?, news?];
         let memory = ["size", "location", "condition", "seat", "left", "price", "buyer"];
         Ok(HouseBidder {
             params,
-            seat: number("seat")?,
-            active: number("active")?,
-            price: number("price")?,
-            value: number("value")?,
-            budget: number("budget")?,
-            news: number("news")?,
+            numbers,
             houses: setup.table("houses", ["size", "location", "condition", "value"])?.0,
             others: setup.table("others", ["seat", "within", "bought"])?.0,
             memory: setup.table("memory", memory)?.0,
@@ -206,8 +192,9 @@ impl Policy for HouseBidder {
 
     async fn act(&self, beliefs: &mut Beliefs, turn: &mut Turn<'_>) -> Result<(), Fault> {
         let seen = turn.observation;
+        let [seat, active, price, value, budget, news] = self.numbers.map(|slot| seen.number(slot));
         let personas: Vec<Shown> = seen.table(self.personas).filter_map(|row| Shown::try_from(row).ok()).collect();
-        let profiles = f64::from(self.params.seats) > seen.number(self.seat);
+        let profiles = f64::from(self.params.seats) > seat;
         let profile = if profiles { self.params.profile } else { Profile::Off };
         // Personas are shown when an auction opens.
         if !personas.is_empty() {
@@ -217,7 +204,7 @@ impl Policy for HouseBidder {
             }
             let records: Vec<[f64; 7]> =
                 seen.table(self.memory).filter_map(|row| <[f64; 7]>::try_from(row).ok()).collect();
-            if seen.number(self.news) > 0.0 && profile != Profile::Off {
+            if news > 0.0 && profile != Profile::Off {
                 let last = records.len().saturating_sub(beliefs.of.len());
                 self.learn(beliefs, &personas, records.get(last..).unwrap_or_default());
             }
@@ -229,12 +216,10 @@ impl Policy for HouseBidder {
                         let drawn = turn.draws.weighted(&shares).unwrap_or_default();
                         (0..shares.len()).map(|i| if i == drawn { 1.0 } else { 0.0 }).collect()
                     }
-                    Profile::Learned | Profile::Off => weights(logs),
+                    Profile::Learned | Profile::Off => softmax(logs),
                 };
                 if profile != Profile::Off {
-                    let best =
-                        (0..believed.len()).fold(0, |best, i| if believed[i] > believed[best] { i } else { best });
-                    let persona = self.names.get(best).map_or("", String::as_str);
+                    let persona = self.names.get(best(&believed)).map_or("", String::as_str);
                     turn.act_record(self.profile, &Guess { seat: f64::from(*seat), persona })?;
                 }
                 if row[2] == 0.0 {
@@ -243,11 +228,10 @@ impl Policy for HouseBidder {
             }
             let houses: Vec<[f64; 4]> =
                 seen.table(self.houses).filter_map(|row| <[f64; 4]>::try_from(row).ok()).collect();
-            let limits = [seen.number(self.price), seen.number(self.budget)];
-            beliefs.waits_for = self.params.patience * self.later(&houses, limits, &personas, &rivals);
+            beliefs.waits_for = self.params.patience * self.later(&houses, [price, budget], &personas, &rivals);
         }
-        let gain = seen.number(self.value) - seen.number(self.price);
-        if seen.number(self.active) > 0.0 && gain >= beliefs.waits_for && gain >= 0.0 {
+        let gain = value - price;
+        if active > 0.0 && gain >= beliefs.waits_for && gain >= 0.0 {
             turn.act(self.stay, 0.0);
         }
         Ok(())

@@ -4,7 +4,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use polity_games::taxation::{Economy, MOST};
+use polity_games::taxation::{self, Economy, Schedule};
 use polity_kernel::Invalid;
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
@@ -109,18 +109,13 @@ impl Policy for TaxPlanner {
         let message = format!("the proposals of the world `{}` are no list of rates", setup.world);
         let brackets = brackets.ok_or_else(|| Invalid { key: "kind".into(), message })?;
         if let Some(rates) = &params.rates {
-            let message = format!("there are {brackets} brackets and {} rates", rates.len());
-            Invalid::unless(rates.len() == brackets as usize, "rates", message)?;
-            for (i, rate) in rates.iter().enumerate() {
-                Invalid::within(0.0..=1.0, &format!("rates[{i}]"), *rate)?;
-            }
+            taxation::check_rates(rates, brackets as usize)
+                .map_err(|message| Invalid { key: "rates".into(), message })?;
         }
-        let schedules = libm::pow(f64::from(params.grid) + 1.0, f64::from(brackets));
-        let message = format!(
-            "a grid of {brackets} brackets with {} rates each has {schedules:.0} schedules, more than {MOST:.0}",
-            params.grid + 1
-        );
-        Invalid::unless(params.plan != Plan::Grid || schedules <= MOST, "grid", message)?;
+        if params.plan == Plan::Grid {
+            taxation::check_grid(brackets as usize, params.grid)
+                .map_err(|message| Invalid { key: "grid".into(), message })?;
+        }
         Ok(TaxPlanner {
             params,
             may_propose: setup.number("may-propose")?,
@@ -145,24 +140,26 @@ impl Policy for TaxPlanner {
         }
         let economy = Economy { elasticity: seen.number(self.elasticity), aversion: seen.number(self.aversion) };
         let (table, [threshold, rate]) = self.schedule;
-        let (thresholds, law): (Vec<f64>, Vec<f64>) = seen.table(table).map(|row| (row[threshold], row[rate])).unzip();
+        let brackets = seen.table(table).map(|row| (row[threshold], row[rate]));
+        let schedule = Schedule::of_brackets(brackets).map_err(Fault)?;
+        let (thresholds, law) = (schedule.thresholds(), schedule.rates());
         let (table, [income, utility, skill]) = self.workers;
         let of = |column: usize| seen.table(table).map(|row| row[column]).collect::<Vec<f64>>();
         let toward = |goal: Vec<f64>| -> Vec<f64> {
             law.iter().zip(goal).map(|(law, goal)| law + self.params.adjust * (goal - law)).collect()
         };
         let rates = match self.params.plan {
-            Plan::Keep => self.params.rates.clone().unwrap_or(law),
-            Plan::Saez => toward(economy.saez(&of(income), &of(utility), &thresholds)),
-            Plan::SaezBrackets => toward(economy.saez_of_brackets(&of(income), &of(utility), &thresholds)),
+            Plan::Keep => self.params.rates.clone().unwrap_or_else(|| law.to_vec()),
+            Plan::Saez => toward(economy.saez(&of(income), &of(utility), thresholds)),
+            Plan::SaezBrackets => toward(economy.saez_of_brackets(&of(income), &of(utility), thresholds)),
             Plan::Search => {
-                memory.search.learn(&law, seen.number(self.welfare), self.params.least);
+                memory.search.learn(law, seen.number(self.welfare), self.params.least);
                 memory.search.propose(self.params.least)
             }
             Plan::Grid => match &memory.known {
                 Some(known) => known.clone(),
                 None => {
-                    let found = economy.best_on_grid(&of(skill), &thresholds, self.params.grid).map_err(Fault)?;
+                    let found = economy.best_on_grid(&of(skill), thresholds, self.params.grid).map_err(Fault)?;
                     let rates = found.0.rates().to_vec();
                     memory.known = Some(rates.clone());
                     rates

@@ -81,11 +81,10 @@ impl Policy for Worker {
         }
         let economy = Economy { elasticity: seen.number(self.elasticity), aversion: 0.0 };
         let (table, [threshold, rate]) = self.schedule;
-        let (thresholds, rates): (Vec<f64>, Vec<f64>) =
-            seen.table(table).map(|row| (row[threshold], row[rate])).unzip();
-        let schedule = |rates: Vec<f64>| Schedule::new(thresholds.clone(), rates).map_err(Fault);
+        let brackets = seen.table(table).map(|row| (row[threshold], row[rate]));
+        let law = Schedule::of_brackets(brackets).map_err(Fault)?;
         if works {
-            let best = economy.income(skill, &schedule(rates)?) / skill;
+            let best = economy.income(skill, &law) / skill;
             let labour = seen.number(self.labour);
             let mut labour = labour + self.params.adjust * (best - labour);
             if self.params.error > 0.0 {
@@ -98,9 +97,8 @@ impl Policy for Worker {
         let rows: Vec<&[f64]> = seen.table(table).collect();
         let mut best: Option<(f64, f64)> = None;
         for option in rows.chunk_by(|a, b| a[candidate] == b[candidate]) {
-            let schedule = schedule(option.iter().map(|row| row[rate]).collect())?;
-            let income = economy.income(skill, &schedule);
-            let utility = income - schedule.due(income) + option[0][rebate] - economy.cost(skill, income);
+            let schedule = law.with_rates(option.iter().map(|row| row[rate]).collect()).map_err(Fault)?;
+            let utility = economy.utility(skill, economy.income(skill, &schedule), &schedule, option[0][rebate]);
             // A tie goes to the first candidate.
             if best.is_none_or(|(most, _)| utility > most) {
                 best = Some((utility, option[0][candidate]));

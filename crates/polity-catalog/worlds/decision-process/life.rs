@@ -1,6 +1,6 @@
 //! What happens to one agent: its process, what it samples, and how its policies are judged.
 
-use super::params::{Horizon, Known, LONGEST, Params};
+use super::params::{Horizon, Known, Params};
 use polity_kernel::rng::Draws;
 use polity_learn::aggregation;
 use polity_learn::learner::{Batch, Step};
@@ -133,7 +133,7 @@ impl Life {
 
     fn sample(&mut self, solved: &Solved, params: &Params, told: &Told, policies: [&[f64]; 2], draws: &mut Draws) {
         let process = &solved.process;
-        let asked = told.steps.map_or(params.batch, |steps| steps.clamp(0.0, f64::from(LONGEST)) as u32);
+        let asked = told.steps.map_or(params.batch, |steps| steps.clamp(0.0, f64::from(params.max_batch)) as u32);
         self.batch = Batch::default();
         if let Horizon::Episodic { steps, .. } = params.objective {
             for _ in 0..asked {

@@ -134,7 +134,7 @@ impl DecisionProcess {
         declare.action("target", share(), doc);
         let any = ActionArgument::Number { low: -1e12, high: 1e12 };
         declare.action("estimate", any, "an action value as the agent estimates it, in the same order");
-        let steps = ActionArgument::Number { low: 0.0, high: f64::from(params::LONGEST) };
+        let steps = ActionArgument::Number { low: 0.0, high: f64::from(params.max_batch) };
         declare.action("sample", steps, "how many episodes, or steps where there are none, to sample in this round");
         Slots { seats, features, channels, initial, transitions, dynamics, payoffs, baseline }
     }

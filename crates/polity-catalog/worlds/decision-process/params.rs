@@ -176,6 +176,8 @@ pub struct Params {
     pub(super) weights: Vec<f64>,
     /// Episodes (of episodic tasks) or steps that are sampled in a round, unless the agent asks for another number.
     pub(super) batch: u32,
+    /// The most episodes or steps that an agent may ask for in a round, at least `batch`. A limit keeps minds from asking for far too many.
+    pub(super) max_batch: u32,
     /// Standard deviation of the noise of observed rewards.
     pub(super) noise: f64,
     /// Whether agents see the process itself.
@@ -199,6 +201,7 @@ impl Default for Params {
             objective: Horizon::Discounted { discount: 0.8 },
             weights: Vec::new(),
             batch: 20,
+            max_batch: LONGEST,
             noise: 0.0,
             known: false,
             baseline: None,
@@ -347,6 +350,7 @@ impl Params {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         self.process.check("process")?;
         Invalid::within(1..=LONGEST, "batch", self.batch)?;
+        Invalid::within(self.batch..=LONGEST, "max_batch", self.max_batch)?;
         Invalid::unless(self.evaluate > 0, "evaluate", "must be at least 1")?;
         Invalid::within(0.0..=1.0e6, "noise", self.noise)?;
         Invalid::within(0.0..=1.0, "tolerance", self.tolerance)?;

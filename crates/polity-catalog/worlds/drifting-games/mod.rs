@@ -3,12 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::concept::Concept;
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::drifting::{self, Drifting};
 use polity_games::normal::Game;
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,19 +28,6 @@ enum Learner {
     Explore,
     /// Two players without regret meet; the mean of their play is nearly coarse correlated.
     SelfPlay,
-}
-
-/// The kind of equilibrium that is learned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Concept {
-    /// Nash.
-    #[default]
-    Nash,
-    /// Correlated.
-    Correlated,
-    /// Coarse correlated.
-    Coarse,
 }
 
 /// When the learner is restarted.
@@ -89,31 +78,38 @@ impl Default for Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "drifting-games";
     const SUMMARY: &'static str = "Games that change while a learner, restarted or not, looks for their equilibria";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        (
-            "regret",
-            "mean gap of a round: the most that a player would gain against what is played, in the game of the round",
-        ),
-        (
-            "slope",
-            "logarithm of the ratio of all regret to that of an eighth of the rounds with the same games, by that of 8: 1 if it is linear",
-        ),
-        ("restarts", "restarts of the learner"),
-        ("testing", "part of the rounds in which a test was made"),
-        ("learning", "part of the rounds in which the learner was learning"),
-        ("drift", "sum of the greatest changes of a payoff"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless((1..=1_000).contains(&self.games), "games", "must be 1 to 1,000")?;
         Invalid::unless((2..=5).contains(&self.strategies), "strategies", "must be 2 to 5")?;
-        Invalid::unless((1_000..=1_000_000).contains(&self.rounds), "rounds", "must be 1,000 to 1,000,000")
+        Invalid::unless((1_000..=1_000_000).contains(&self.rounds), "rounds", "must be 1,000 to 1,000,000")?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            (
+                "regret",
+                "mean gap of a round: the most that a player would gain against what is played, in the game of the round",
+            ),
+            (
+                "slope",
+                "logarithm of the ratio of all regret to that of an eighth of the rounds with the same games, by that of 8: 1 if it is linear",
+            ),
+            ("restarts", "restarts of the learner"),
+            ("testing", "part of the rounds in which a test was made"),
+            ("learning", "part of the rounds in which the learner was learning"),
+            ("drift", "sum of the greatest changes of a payoff"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let size = self.strategies as usize;
         let names = |count: usize| (1..=count).map(|i| format!("s{i}")).collect::<Vec<_>>();
         let mut games = Vec::new();
@@ -128,14 +124,10 @@ impl Experiment for Params {
             let begins = std::iter::once(0).chain(times.iter().map(begin)).collect();
             Drifting { games: games.clone(), begins, rounds }
         };
+        let concept = self.concept.into();
         let kind = match self.learner {
             Learner::Explore => drifting::Kind::Explore,
             Learner::SelfPlay => drifting::Kind::SelfPlay,
-        };
-        let concept = match self.concept {
-            Concept::Nash => drifting::Concept::Nash,
-            Concept::Correlated => drifting::Concept::Correlated,
-            Concept::Coarse => drifting::Concept::Coarse,
         };
         let restarts = match self.restarts {
             Restarts::Never => drifting::Restarts::Never,

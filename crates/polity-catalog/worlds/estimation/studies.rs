@@ -7,16 +7,20 @@ mod processes;
 mod steering;
 mod stream;
 
+use super::Memory;
 use super::params::{Form, Kind};
-use super::study::Study;
+use crate::trials::Experiment;
 use polity_kernel::Invalid;
 use polity_kernel::world::WorldSetup;
 use polity_learn::incremental;
 
 /// Opens the study of a scenario.
-pub(super) fn open(kind: Kind, setup: &WorldSetup<'_>) -> Result<Box<dyn Study>, Invalid> {
+pub(super) fn open(kind: Kind, setup: &WorldSetup<'_>) -> Result<Box<dyn Experiment<Memory>>, Invalid> {
     Ok(match kind {
-        Kind::GaussianStream(params) => Box::new(stream::Points::open(params)?),
+        Kind::GaussianStream(params) => {
+            params.check()?;
+            Box::new(params)
+        }
         Kind::Digits(params) => Box::new(digits::Images::open(&params, setup)?),
         Kind::DecisionProcesses(params) => Box::new(processes::Labels::open(params)?),
         Kind::ParticleFilter(params) => Box::new(filter::Tracking::open(params)?),

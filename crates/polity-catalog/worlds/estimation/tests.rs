@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn study(seed: u64, agents: u32, study: &Value) -> Value {
     json!({
         "seed": seed, "rounds": 2000, "agents": agents, "world": {"kind": "estimation", "study": study},
-        "cohorts": [{"policy": {"kind": "rule", "actions": [{"act": "sample"}]}}], "metrics": [{"kind": "mean", "of": "error"}],
+        "cohorts": [{"policy": {"kind": "rule", "actions": [{"act": "run"}]}}], "metrics": [{"kind": "mean", "of": "error"}],
     })
 }
 

@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::halpern::{self, FiniteSum, Stopped};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -83,23 +84,13 @@ impl Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "finite-sum-games";
     const SUMMARY: &'static str =
         "Zero-sum games that are means of many, solved by Halpern's iteration, plain or with variance reduction";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("evaluations-few", "evaluations of single games until the iteration stopped, with `few` games"),
-        ("evaluations-many", "as many, with `many` games"),
-        (
-            "slope",
-            "logarithm of the ratio of evaluations, by that of the numbers of games: 1 if they grow in proportion",
-        ),
-        ("residual", "the greater residual of both last iterates, computed anew from all games"),
-        ("distance", "the greater distance of both last iterates from the equilibrium"),
-        ("reached", "the part of both problems in which the residual reached the tolerance"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless(self.few >= 2, "few", "must be at least 2")?;
         Invalid::unless(
             self.many > self.few && self.many <= 10_000,
@@ -109,10 +100,27 @@ impl Experiment for Params {
         Invalid::unless((1..=50).contains(&self.strategies), "strategies", "must be 1 to 50")?;
         Invalid::within(0.0..=10.0, "spread", self.spread)?;
         Invalid::within(1e-6..=1.0, "tolerance", self.tolerance)?;
-        Invalid::unless((1..=1_000_000).contains(&self.most), "most", "must be 1 to 1,000,000")
+        Invalid::unless((1..=1_000_000).contains(&self.most), "most", "must be 1 to 1,000,000")?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            ("evaluations-few", "evaluations of single games until the iteration stopped, with `few` games"),
+            ("evaluations-many", "as many, with `many` games"),
+            (
+                "slope",
+                "logarithm of the ratio of evaluations, by that of the numbers of games: 1 if they grow in proportion",
+            ),
+            ("residual", "the greater residual of both last iterates, computed anew from all games"),
+            ("distance", "the greater distance of both last iterates from the equilibrium"),
+            ("reached", "the part of both problems in which the residual reached the tolerance"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let (few, few_residual, few_distance) = self.solve(self.few, draws)?;
         let (many, many_residual, many_distance) = self.solve(self.many, draws)?;
         let (less, more) = (few.evaluations as f64, many.evaluations as f64);

@@ -1,17 +1,12 @@
 //! Trials against theory.
-#![allow(clippy::unwrap_used)]
 
 use super::{Estimator, Params};
-use crate::trials::Experiment;
-use polity_kernel::rng::{Draws, Stream};
-
-fn trial(params: Params) -> Vec<f64> {
-    params.trial(&mut Draws::new(4, Stream::World, 0, 0)).unwrap()
-}
+use crate::trials::testing::{refuses, results};
+use serde_json::json;
 
 #[test]
 fn evaluations_grow_more_slowly_with_variance_reduction() {
-    let of = |estimator| trial(Params { estimator, tolerance: 1e-3, ..Params::default() });
+    let of = |estimator| results(Params { estimator, tolerance: 1e-3, ..Params::default() }, 4, 1).remove(0);
     let (full, reduced) = (of(Estimator::Full), of(Estimator::Reduced));
     assert!((full[2] - 1.0).abs() < 0.35 && reduced[2] < full[2], "{full:?} {reduced:?}");
     for found in [full, reduced] {
@@ -22,6 +17,5 @@ fn evaluations_grow_more_slowly_with_variance_reduction() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    assert!(Params { few: 300, ..Params::default() }.check().is_err());
-    assert!(Params { tolerance: 0.0, ..Params::default() }.check().is_err());
+    refuses("finite-sum-games", &[("many", json!(16)), ("tolerance", json!(0.0))]);
 }

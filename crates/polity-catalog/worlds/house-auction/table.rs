@@ -2,6 +2,7 @@
 
 use super::params::{FEATURES, Params};
 use polity_kernel::rng::Draws;
+use polity_learn::linear::dot;
 use serde::{Deserialize, Serialize};
 
 /// The most sales that bidders are shown.
@@ -69,8 +70,7 @@ impl Table {
             let features: [f64; FEATURES] = std::array::from_fn(|_| draws.unit());
             let worth = |persona: &u32| {
                 let weights = &params.personas[*persona as usize].weights;
-                weights.iter().zip(&features).map(|(weight, feature)| weight * feature).sum::<f64>()
-                    + params.taste * draws.normal()
+                dot(weights, &features) + params.taste * draws.normal()
             };
             let worth = personas.iter().map(worth).collect();
             House { features, worth }

@@ -177,7 +177,7 @@ fn parameters_that_do_not_fit_are_refused() {
     assert!(found.contains("policy.stake"), "{found}");
 }
 
-/// `cargo test --release -p polity-worlds --lib market -- --ignored --nocapture`
+/// `bash scripts/campaigns.sh market` runs it in a release build.
 #[test]
 #[ignore = "it measures time and prints it"]
 fn sessions_a_second() {

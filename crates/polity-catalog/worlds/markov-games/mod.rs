@@ -3,31 +3,19 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
-use polity_games::drifting;
+use crate::concept::Concept;
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::markov::{self, MarkovGame};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.split_world::<Trials<Params>>(files);
-}
-
-/// The kind of equilibrium that is learned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Concept {
-    /// Nash.
-    #[default]
-    Nash,
-    /// Correlated.
-    Correlated,
-    /// Coarse correlated.
-    Coarse,
 }
 
 /// What the learner sees.
@@ -75,19 +63,13 @@ impl Default for Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "markov-games";
     const SUMMARY: &'static str =
         "Random general-sum Markov games whose Nash, correlated and coarse equilibria are learned from play";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("regret", "mean gap of an episode of the last quarter: the most that a player would gain by another policy"),
-        ("regret-first", "mean gap of an episode of the first quarter"),
-        ("slope", "logarithm of the ratio of all regret to that of the first quarter, by that of 4: 1 if it is linear"),
-        ("gap", "gap of the last solution"),
-        ("solved", "games of payoffs that the oracle solved"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         let sizes = [("states", self.states), ("steps", self.steps), ("actions", self.actions)];
         for (key, size) in sizes {
             Invalid::unless((1..=64).contains(&size), key, "must be 1 to 64")?;
@@ -96,22 +78,36 @@ impl Experiment for Params {
         let policies = (0..places).try_fold(1u32, |all, _| all.checked_mul(self.actions).filter(|all| *all <= 64));
         let message = "give a player more than 64 pure policies, with these states and steps";
         Invalid::unless(policies.is_some(), "actions", message)?;
-        Invalid::unless((4..=100_000).contains(&self.episodes), "episodes", "must be 4 to 100,000")
+        Invalid::unless((4..=100_000).contains(&self.episodes), "episodes", "must be 4 to 100,000")?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            (
+                "regret",
+                "mean gap of an episode of the last quarter: the most that a player would gain by another policy",
+            ),
+            ("regret-first", "mean gap of an episode of the first quarter"),
+            (
+                "slope",
+                "logarithm of the ratio of all regret to that of the first quarter, by that of 4: 1 if it is linear",
+            ),
+            ("gap", "gap of the last solution"),
+            ("solved", "games of payoffs that the oracle solved"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let [states, steps, actions] = [self.states, self.steps, self.actions].map(|size| size as usize);
         let game = MarkovGame::random(states, steps, actions, draws)?;
-        let concept = match self.concept {
-            Concept::Nash => drifting::Concept::Nash,
-            Concept::Correlated => drifting::Concept::Correlated,
-            Concept::Coarse => drifting::Concept::Coarse,
-        };
         let sight = match self.sight {
             Sight::Own => markov::Sight::Own,
             Sight::Random => markov::Sight::Random,
         };
-        let curve = markov::learn(&game, concept, self.episodes, self.regularised, sight, draws)?;
+        let curve = markov::learn(&game, self.concept.into(), self.episodes, self.regularised, sight, draws)?;
         let quarter = f64::from(self.episodes) / 4.0;
         // A game whose first solution is exact has no regret at all.
         let growth = (curve.regret[3] + 1e-9) / (curve.regret[0] + 1e-9);

@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::mean_field::{self, Congestion, Learned, Learning};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -67,23 +68,13 @@ impl Default for Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "mean-field-games";
     const SUMMARY: &'static str =
         "Games of congestion whose mean-field equilibrium few and many players learn by mirror ascent on one path";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("error-few", "distance of the mean policy of few players from the regularised equilibrium of infinitely many"),
-        ("error-many", "the same of many"),
-        (
-            "slope",
-            "logarithm of the ratio of both errors, by that of the numbers of players: -1 if the error falls as their inverse",
-        ),
-        ("own-few", "mean distance of the policy of one of few players"),
-        ("own-many", "the same of many"),
-        ("first", "distance of the uniform policies with which all begin"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless((2..=20).contains(&self.places), "places", "must be 2 to 20")?;
         Invalid::within(0.0..=10.0, "crowding", self.crowding)?;
         Invalid::within(0.05..=10.0, "temperature", self.temperature)?;
@@ -95,10 +86,30 @@ impl Experiment for Params {
         )?;
         Invalid::unless((1..=10_000).contains(&self.epochs), "epochs", "must be 1 to 10,000")?;
         Invalid::unless((1..=100_000).contains(&self.steps), "steps", "must be 1 to 100,000")?;
-        Invalid::within(0.001..=10.0, "rate", self.rate)
+        Invalid::within(0.001..=10.0, "rate", self.rate)?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            (
+                "error-few",
+                "distance of the mean policy of few players from the regularised equilibrium of infinitely many",
+            ),
+            ("error-many", "the same of many"),
+            (
+                "slope",
+                "logarithm of the ratio of both errors, by that of the numbers of players: -1 if the error falls as their inverse",
+            ),
+            ("own-few", "mean distance of the policy of one of few players"),
+            ("own-many", "the same of many"),
+            ("first", "distance of the uniform policies with which all begin"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let game = Congestion {
             worth: (0..self.places).map(|_| draws.unit()).collect(),
             crowding: self.crowding,

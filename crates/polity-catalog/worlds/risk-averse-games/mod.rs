@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::crossing;
 use polity_games::normal::Game;
 use polity_games::psro;
@@ -11,6 +11,7 @@ use polity_games::risk::{self, Attitude};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -143,29 +144,36 @@ fn two(title: &str, strategies: &[&str], payoff: impl Fn(usize, usize) -> f64) -
     })
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "risk-averse-games";
     const SUMMARY: &'static str = "Stag hunts, random games and a driving game, solved by players who avoid risk";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("risk-dominant", "1 if both hunt hares, which is risk-dominant (`stag-hunt`)"),
-        ("variance", "variance of both players' payoffs that the other's play causes (`random`)"),
-        ("welfare", "both players' expected payoffs"),
-        ("crash", "probability of a crash (`crossing`)"),
-        ("delay", "steps until a car has arrived (`crossing`)"),
-        ("policies", "drivers in a population (`crossing`)"),
-        ("regret", "the most that a player could still gain in its objective (`random`, `crossing`)"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless(
             self.aversion >= 0.0 && self.aversion.is_finite(),
             "aversion",
             "must be 0 or more, and finite",
         )?;
-        Invalid::within(0.0..=1.0, "tremble", self.tremble)
+        Invalid::within(0.0..=1.0, "tremble", self.tremble)?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            ("risk-dominant", "1 if both hunt hares, which is risk-dominant (`stag-hunt`)"),
+            ("variance", "variance of both players' payoffs that the other's play causes (`random`)"),
+            ("welfare", "both players' expected payoffs"),
+            ("crash", "probability of a crash (`crossing`)"),
+            ("delay", "steps until a car has arrived (`crossing`)"),
+            ("policies", "drivers in a population (`crossing`)"),
+            ("regret", "the most that a player could still gain in its objective (`random`, `crossing`)"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let found = match self.family {
             Family::StagHunt => self.stag_hunt(draws),
             Family::Random => self.random(draws),

@@ -1,14 +1,14 @@
 //! Trials against closed forms, and of players who avoid risk against those who do not.
-#![allow(clippy::unwrap_used)]
 
 use super::{Family, Params};
-use crate::trials::Experiment;
+use crate::trials::testing::{refuses, results};
 use polity_kernel::rng::{Draws, Stream};
+use serde_json::json;
 
 fn trials(family: Family, aversion: f64, count: u32) -> Vec<Vec<f64>> {
     let tremble = if family == Family::Crossing { 0.02 } else { 0.1 };
     let params = Params { family, aversion, tremble };
-    (0..count).map(|i| params.trial(&mut Draws::new(8, Stream::World, 0, i)).unwrap()).collect()
+    results(params, 8, count)
 }
 
 /// With tremble t the stag gives its mean less the weighted variance of a coin with probability t/2; it stays an equilibrium where this is
@@ -42,6 +42,5 @@ fn aversion_lowers_variance_and_crashes() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    assert!(Params { aversion: -1.0, ..Params::default() }.check().is_err());
-    assert!(Params { tremble: 2.0, ..Params::default() }.check().is_err());
+    refuses("risk-averse-games", &[("aversion", json!(-1.0)), ("tremble", json!(2.0))]);
 }

@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::sharing::{self, Contest};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -103,34 +104,44 @@ impl Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "shareable-arms";
     const SUMMARY: &'static str =
         "Selfish players on bandit arms whose rewards they share (SMAA), with and without one who deviates";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        (
-            "at-nash",
-            "part of the rounds of the last quarter in which the players were on the arms as in the Nash allocation",
-        ),
-        ("at-nash-first", "the same of the first quarter"),
-        ("regret", "what a player would have had more on the best other arm, in a round of the last quarter"),
-        ("regret-first", "the same of the first quarter"),
-        ("slope", "logarithm of the ratio of all regret to that of the first quarter, by that of 4: 1 if it is linear"),
-        ("reward", "expected reward of a player in a round"),
-        ("nash-reward", "the same in the Nash allocation"),
-        ("gain", "what the first player gains by its deviation, as a fraction of what it has without"),
-        ("harm", "what each of the others loses by it, as a fraction"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless((2..=100).contains(&self.arms), "arms", "must be 2 to 100")?;
         Invalid::unless((2..=100).contains(&self.players), "players", "must be 2 to 100")?;
         Invalid::unless((4..=1_000_000).contains(&self.rounds), "rounds", "must be 4 to 1,000,000")?;
         Invalid::within(0.0..=10.0, "exploration", self.exploration)?;
-        Invalid::within(0.0..=0.2, "margin", self.margin)
+        Invalid::within(0.0..=0.2, "margin", self.margin)?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            (
+                "at-nash",
+                "part of the rounds of the last quarter in which the players were on the arms as in the Nash allocation",
+            ),
+            ("at-nash-first", "the same of the first quarter"),
+            ("regret", "what a player would have had more on the best other arm, in a round of the last quarter"),
+            ("regret-first", "the same of the first quarter"),
+            (
+                "slope",
+                "logarithm of the ratio of all regret to that of the first quarter, by that of 4: 1 if it is linear",
+            ),
+            ("reward", "expected reward of a player in a round"),
+            ("nash-reward", "the same in the Nash allocation"),
+            ("gain", "what the first player gains by its deviation, as a fraction of what it has without"),
+            ("harm", "what each of the others loses by it, as a fraction"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let means = self.means(draws)?;
         let honest = Contest {
             means: means.clone(),

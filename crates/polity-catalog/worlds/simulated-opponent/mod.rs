@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::trials::{Experiment, Trials};
+use crate::trials::{Experiment, Measure, Setting, Trials};
 use polity_games::normal::Game;
 use polity_games::simulation::{self, Sight};
 use polity_kernel::Invalid;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_kernel::world::WorldSetup;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -95,28 +96,35 @@ impl Params {
     }
 }
 
-impl Experiment for Params {
+impl Setting for Params {
     const NAME: &'static str = "simulated-opponent";
     const SUMMARY: &'static str =
         "Random trust games in which one player may pay to simulate the other, solved with and without";
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        (
-            "gain",
-            "what both players gain by simulation: the least of both gains, in the best equilibrium with simulation; 0 for none",
-        ),
-        ("helps", "1 if simulation helps both players"),
-        ("simulates", "the probability of a simulation in that equilibrium"),
-        ("equilibria", "extreme equilibria of the game"),
-        ("equilibria-with", "extreme equilibria of the game with simulation"),
-        ("regret", "the most that a player could gain in any of them by another strategy"),
-    ];
+    type Memory = ();
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn open(self, _: &WorldSetup<'_>) -> Result<Box<dyn Experiment>, Invalid> {
         Invalid::unless(self.cost >= 0.0 && self.cost.is_finite(), "cost", "must be 0 or more, and finite")?;
-        Invalid::unless(self.caution > 0.0 && self.caution <= 1.0, "caution", "must be above 0 and at most 1")
+        Invalid::unless(self.caution > 0.0 && self.caution <= 1.0, "caution", "must be above 0 and at most 1")?;
+        Ok(Box::new(self))
+    }
+}
+
+impl Experiment for Params {
+    fn measures(&self) -> &'static [Measure] {
+        &[
+            (
+                "gain",
+                "what both players gain by simulation: the least of both gains, in the best equilibrium with simulation; 0 for none",
+            ),
+            ("helps", "1 if simulation helps both players"),
+            ("simulates", "the probability of a simulation in that equilibrium"),
+            ("equilibria", "extreme equilibria of the game"),
+            ("equilibria-with", "extreme equilibria of the game with simulation"),
+            ("regret", "the most that a player could gain in any of them by another strategy"),
+        ]
     }
 
-    fn trial(&self, draws: &mut Draws) -> Result<Vec<f64>, String> {
+    fn trial(&self, (): &mut (), _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let sight = match self.shown {
             Shown::Mixed => Sight::Mixed,
             Shown::Pure => Sight::Pure,

@@ -1,8 +1,9 @@
 //! Worlds of the catalogue, one folder each. Leaves do not name each other; scenarios compose them.
 //!
-//! Code shared by several worlds is in [`spaces`] and [`trials`].
+//! Code shared by several worlds is in [`concept`], [`spaces`] and [`trials`].
 //! `leaves.rs` beside it collects the folders, so there is no list to maintain. The tests of a leaf are in its folder.
 
+pub mod concept;
 pub mod spaces;
 pub mod trials;
 

@@ -6,6 +6,7 @@ mod tests;
 
 pub use params::{Feedback, Params, Skills};
 
+use polity_games::taxation::{Economy, Schedule};
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::digest::DigestVec;
 use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
@@ -16,8 +17,6 @@ use polity_kernel::world::{AgentActions, DeclareWorld, Future, ObservationRow, W
 use polity_kernel::{AgentId, Invalid};
 use serde::{Deserialize, Serialize};
 
-/// Utilities below this count as this much in welfare.
-const LEAST: f64 = 1.0;
 /// The most that a worker can work, as a multiple of what it would work without taxes.
 const MOST_LABOUR: f64 = 2.0;
 
@@ -29,6 +28,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 /// An economy with an income tax.
 pub struct Tax {
     params: Params,
+    /// The law at the start.
+    law: Schedule,
+    economy: Economy,
     slots: Slots,
 }
 
@@ -67,7 +69,7 @@ enum Phase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Candidate {
     by: AgentId,
-    rates: Vec<f64>,
+    schedule: Schedule,
     /// What each worker would get, if incomes stay as they are.
     rebate: f64,
     votes: u32,
@@ -77,7 +79,7 @@ struct Candidate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     workers: DigestVec<Worker>,
-    rates: Vec<f64>,
+    law: Schedule,
     candidates: Vec<Candidate>,
     phase: Phase,
     year: u32,
@@ -103,18 +105,17 @@ struct Proposal {
     rates: Vec<f64>,
 }
 
+/// Returns what each worker gets of the revenue.
+fn rebate(law: &Schedule, incomes: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = incomes.len().max(1) as f64;
+    incomes.map(|income| law.due(income)).sum::<f64>() / n
+}
+
 fn truth(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
 impl Tax {
-    fn due(&self, rates: &[f64], income: f64) -> f64 {
-        let starts = &self.params.thresholds;
-        let ends = starts[1..].iter().copied().chain([f64::INFINITY]);
-        let parts = starts.iter().zip(ends).zip(rates);
-        parts.map(|((start, end), rate)| rate * (income.min(end) - start).max(0.0)).sum()
-    }
-
     fn is_planner(&self, who: AgentId) -> bool {
         who < self.params.planners
     }
@@ -124,33 +125,20 @@ impl Tax {
         self.is_planner(who) == (state.phase == Phase::Proposal)
     }
 
-    /// Returns the equally distributed equivalent of utilities.
-    fn welfare(&self, utilities: impl Iterator<Item = f64>) -> f64 {
-        let power = 1.0 - self.params.aversion;
-        let of = |utility: f64| if power == 0.0 { libm::log(utility) } else { libm::pow(utility, power) };
-        let (mut sum, mut n) = (0.0, 0u32);
-        for utility in utilities {
-            sum += of(utility.max(LEAST));
-            n += 1;
-        }
-        let mean = sum / f64::from(n.max(1));
-        if power == 0.0 { libm::exp(mean) } else { libm::pow(mean, 1.0 / power) }
-    }
-
     /// Pays workers, takes taxes, shares out the revenue.
     fn settle(&self, state: &mut State) {
         let first = self.params.planners as usize;
-        let power = 1.0 + 1.0 / self.params.elasticity;
-        let revenue: f64 = state.workers.iter().skip(first).map(|w| self.due(&state.rates, w.skill * w.labour)).sum();
-        state.rebate = revenue / (state.workers.len() - first).max(1) as f64;
+        state.rebate = rebate(&state.law, state.workers.iter().skip(first).map(|w| w.skill * w.labour));
+        let mut utilities = Vec::with_capacity(state.workers.len() - first);
         for i in first..state.workers.len() {
             let Worker { skill, labour, .. } = state.workers[i];
             let income = skill * labour;
-            let consumption = income - self.due(&state.rates, income) + state.rebate;
-            let utility = consumption - skill * libm::pow(labour, power) / power;
+            let consumption = income - state.law.due(income) + state.rebate;
+            let utility = consumption - self.economy.cost(skill, income);
             state.workers.set(i, Worker { skill, labour, income, consumption, utility });
+            utilities.push(utility);
         }
-        state.welfare = self.welfare(state.workers.iter().skip(first).map(|w| w.utility));
+        state.welfare = self.economy.welfare(&utilities);
     }
 
     fn declare_rules(declare: &mut DeclareWorld<Self>, params: &Params) {
@@ -235,7 +223,7 @@ impl Tax {
             declare.scalar(
                 format!("rate-{}", i + 1),
                 "a marginal rate of the law, from the lowest bracket",
-                move |_, s| s.rates[i],
+                move |_, s| s.law.rates()[i],
             );
         }
         declare.scalar(
@@ -254,11 +242,12 @@ impl World for Tax {
     type State = State;
 
     fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
-        params.check(setup.agents)?;
+        let law = params.check(setup.agents)?;
+        let economy = Economy { elasticity: params.elasticity, aversion: params.aversion };
         Tax::declare_rules(declare, &params);
         let slots = Tax::declare_acts(declare, &params);
         Tax::declare_results(declare, &params);
-        Ok(Tax { params, slots })
+        Ok(Tax { params, law, economy, slots })
     }
 
     fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> State {
@@ -267,12 +256,13 @@ impl World for Tax {
             false => Worker { skill: self.params.skills.draw(draws), labour: 1.0, ..Worker::default() },
         };
         let workers: Vec<Worker> = (0..setup.agents).map(&mut worker).collect();
-        // Without taxes all work 1, and what is left of the income is the share 1 / (1 + e) of it.
-        let kept = 1.0 / (1.0 + self.params.elasticity);
-        let untaxed = self.welfare(workers.iter().skip(self.params.planners as usize).map(|w| kept * w.skill));
+        // Without taxes all work 1.
+        let utility = |w: &Worker| w.skill - self.economy.cost(w.skill, w.skill);
+        let utilities: Vec<f64> = workers.iter().skip(self.params.planners as usize).map(utility).collect();
+        let untaxed = self.economy.welfare(&utilities);
         let mut state = State {
             workers: workers.into(),
-            rates: self.params.rates.clone(),
+            law: self.law.clone(),
             candidates: Vec::new(),
             phase: if self.params.planners > 0 { Phase::Proposal } else { Phase::Work },
             year: 0,
@@ -300,13 +290,13 @@ impl World for Tax {
             observation.number(self.slots.may[state.phase as usize], 1.0);
         }
         observation.table(self.slots.schedule, |rows| {
-            let both = self.params.thresholds.iter().zip(&state.rates);
+            let both = state.law.thresholds().iter().zip(state.law.rates());
             rows.extend(both.flat_map(|(threshold, rate)| [*threshold, *rate]));
         });
         if state.phase == Phase::Vote && active {
             observation.table(self.slots.candidates, |rows| {
                 for (i, candidate) in state.candidates.iter().enumerate() {
-                    rows.extend(candidate.rates.iter().flat_map(|rate| [i as f64, *rate, candidate.rebate]));
+                    rows.extend(candidate.schedule.rates().iter().flat_map(|rate| [i as f64, *rate, candidate.rebate]));
                 }
             });
         }
@@ -325,15 +315,13 @@ impl World for Tax {
             let fits = match state.phase {
                 _ if !active => false,
                 Phase::Proposal if act.kind == self.slots.propose => {
-                    let proposal = actions.record::<Proposal>(i).filter(|proposal| {
-                        proposal.rates.len() == state.rates.len()
-                            && proposal.rates.iter().all(|rate| (0.0..=1.0).contains(rate))
-                    });
-                    let fits = proposal.is_some();
-                    if let Some(Proposal { rates }) = proposal {
+                    let proposal = actions.record::<Proposal>(i);
+                    let schedule = proposal.and_then(|proposal| self.law.with_rates(proposal.rates).ok());
+                    let fits = schedule.is_some();
+                    if let Some(schedule) = schedule {
                         // The last proposal of a planner counts.
                         state.candidates.retain(|candidate| candidate.by != who);
-                        state.candidates.push(Candidate { by: who, rates, rebate: 0.0, votes: 0 });
+                        state.candidates.push(Candidate { by: who, schedule, rebate: 0.0, votes: 0 });
                     }
                     fits
                 }
@@ -365,13 +353,9 @@ impl World for Tax {
             state.candidates.sort_by_key(|candidate| candidate.by);
             if self.params.vote && !state.candidates.is_empty() {
                 let first = self.params.planners as usize;
-                let n = (state.workers.len() - first) as f64;
-                let rebate = |rates: &[f64]| {
-                    state.workers.iter().skip(first).map(|w| self.due(rates, w.income)).sum::<f64>() / n
-                };
-                let rebates: Vec<f64> = state.candidates.iter().map(|candidate| rebate(&candidate.rates)).collect();
-                for (candidate, rebate) in state.candidates.iter_mut().zip(rebates) {
-                    candidate.rebate = rebate;
+                let State { workers, candidates, .. } = state;
+                for candidate in candidates {
+                    candidate.rebate = rebate(&candidate.schedule, workers.iter().skip(first).map(|w| w.income));
                 }
                 state.phase = Phase::Vote;
                 return None;
@@ -381,7 +365,7 @@ impl World for Tax {
             // A tie goes to the planner with the lowest id.
             let most = state.candidates.iter().map(|candidate| candidate.votes).max();
             if let Some(law) = state.candidates.iter().find(|candidate| Some(candidate.votes) == most) {
-                (state.rates, state.elected) = (law.rates.clone(), Some(law.by));
+                (state.law, state.elected) = (law.schedule.clone(), Some(law.by));
             }
             state.candidates.clear();
             (state.phase, state.step) = (Phase::Work, 0);

@@ -1,5 +1,6 @@
 //! What a scenario may set.
 
+use polity_games::taxation::Schedule;
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use schemars::JsonSchema;
@@ -107,20 +108,13 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn check(&self, agents: u32) -> Result<(), Invalid> {
-        let (thresholds, rates) = (&self.thresholds, &self.rates);
-        Invalid::within(1..=20, "thresholds", thresholds.len())?;
-        Invalid::unless(thresholds[0] == 0.0, "thresholds[0]", "the first bracket must begin at 0")?;
-        for (i, two) in thresholds.windows(2).enumerate() {
-            let rises = two[0] < two[1] && two[1] <= 1e12;
-            let message = format!("must lie above {} and at most at 1e12, is {}", two[0], two[1]);
-            Invalid::unless(rises, &format!("thresholds[{}]", i + 1), message)?;
-        }
-        let message = format!("there are {} brackets and {} rates", thresholds.len(), rates.len());
-        Invalid::unless(thresholds.len() == rates.len(), "rates", message)?;
-        for (i, rate) in rates.iter().enumerate() {
-            Invalid::within(0.0..=1.0, &format!("rates[{i}]"), *rate)?;
-        }
+    /// Checks what the scenario has set. Returns the law at the start.
+    pub(super) fn check(&self, agents: u32) -> Result<Schedule, Invalid> {
+        Invalid::within(1..=20, "thresholds", self.thresholds.len())?;
+        let named = |key: &'static str| move |message| Invalid { key: key.into(), message };
+        let untaxed =
+            Schedule::new(self.thresholds.clone(), vec![0.0; self.thresholds.len()]).map_err(named("thresholds"))?;
+        let law = untaxed.with_rates(self.rates.clone()).map_err(named("rates"))?;
         Invalid::within(0.01..=10.0, "elasticity", self.elasticity)?;
         Invalid::within(0.0..=10.0, "aversion", self.aversion)?;
         let Skills { scale, shape, lower, upper } = self.skills;
@@ -135,6 +129,7 @@ impl Params {
         Invalid::unless(agents > self.planners, "kind", message)?;
         Invalid::unless(!self.vote || self.planners > 0, "vote", "there is no planner whose proposal could win")?;
         Invalid::within(1..=1000, "steps", self.steps)?;
-        Invalid::within(1..=100_000, "years", self.years)
+        Invalid::within(1..=100_000, "years", self.years)?;
+        Ok(law)
     }
 }

@@ -84,10 +84,10 @@ fn nobody_works_without_reward_and_all_share_alike() {
 #[test]
 fn parameters_that_do_not_fit_are_refused() {
     for (world, says) in [
-        (json!({"thresholds": [1, 2], "rates": [0, 0]}), "world.thresholds[0]: the first bracket must begin at 0"),
-        (json!({"thresholds": [0, 5, 5], "rates": [0, 0, 0]}), "world.thresholds[2]: must lie above 5"),
+        (json!({"thresholds": [1, 2], "rates": [0, 0]}), "world.thresholds: the first bracket must begin at 0"),
+        (json!({"thresholds": [0, 5, 5], "rates": [0, 0, 0]}), "world.thresholds: bracket 3 must begin above 5"),
         (json!({"thresholds": [0, 5]}), "world.rates: there are 2 brackets and 7 rates"),
-        (json!({"thresholds": [0], "rates": [1.5]}), "world.rates[0]"),
+        (json!({"thresholds": [0], "rates": [1.5]}), "world.rates: the rate of bracket 1 must lie in 0..=1"),
         (json!({"planners": 10}), "needs more agents than planners (10), has 10"),
         (json!({"planners": 0, "vote": true}), "world.vote: there is no planner"),
         (json!({"skills": {"shape": 0.8, "upper": 1}}), "world.skills.upper: times `shape` must be above 1"),

@@ -163,6 +163,9 @@ pub fn work(
         if worked.held > 0 {
             note(&format!("{} are being made by other processes", worked.held));
         }
+        if let Some(short) = &worked.short {
+            note(&format!("the budget of the sweep is {short}"));
+        }
         let by_others = worked.done + worked.held == worked.runs;
         note(&match by_others {
             true => format!("when all workers have ended: polity resume {}", dir.display()),
@@ -229,6 +232,9 @@ fn finish(
     note(&format!("sweep folder {}", summary.sweep));
     if summary.held > 0 {
         note(&format!("{} were being made by other processes", counted(summary.held, "run")));
+    }
+    if let Some(short) = &summary.short {
+        note(&format!("the budget of the sweep is {short}"));
     }
     if stopped {
         note(&format!("continue with: polity resume {}", summary.sweep));

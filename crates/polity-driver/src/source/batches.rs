@@ -640,7 +640,7 @@ mod tests {
         assert!(batches.gathers("small/m") && !batches.gathers("other/m"));
         let now = Instant::now();
         let mut scheduler = Scheduler::new(Rules { connections: 1, ..Rules::default() });
-        scheduler.gathers("small/m", now);
+        scheduler.gathers("small/m");
         // Ten short ones, one of them invalid, and three long ones.
         (0..10).chain(30..33).for_each(|actor| scheduler.begin(effect(actor), None, 0, now));
         assert!(scheduler.next(now).is_none() && scheduler.next_due(now).is_none());

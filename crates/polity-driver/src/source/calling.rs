@@ -205,7 +205,7 @@ impl Calling {
             cache,
             notes,
             seed,
-            scheduler: Scheduler::new(rules),
+            scheduler: Scheduler::new(rules.clone()),
             asking: JoinSet::new(),
             asked: BTreeSet::new(),
             ledger,
@@ -284,7 +284,7 @@ impl Calling {
         let now = Instant::now();
         if let Some(batches) = &mut self.batches {
             if batches.gathers(&effect.request.model) {
-                self.scheduler.gathers(&effect.request.model, now);
+                self.scheduler.gathers(&effect.request.model);
             }
             if let Some(place) = batches.sent(&effect) {
                 if let Some(call) = self.scheduler.begin_sent(effect, key, now) {

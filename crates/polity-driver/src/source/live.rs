@@ -4,7 +4,7 @@
 use super::batches::Batches;
 use super::cache::{Cache, Key};
 use super::calling::{Asking, Calling, Command, Ledger, MAY_BE_DONE, News, Status};
-use super::scheduler::{Declared, Rules, Schedule};
+use super::scheduler::{Declared, Rules, Schedule, SharedLimits};
 use super::{Broken, FormChange, Notes, Source};
 use crate::traces::Traces;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
@@ -29,6 +29,8 @@ pub struct Outside {
     pub cache: Option<PathBuf>,
     /// Limits of every model, besides those reported by its provider.
     pub declared: Declared,
+    /// The runs that share the declared limits: all of the process, unless another scope is set.
+    pub shared: Arc<SharedLimits>,
     /// The order of requests when not all can be sent at once.
     pub schedule: Schedule,
     /// How long a request is retried while its provider fails; by default from the scenario.
@@ -102,6 +104,7 @@ impl Live {
             rules: Rules {
                 connections: connections.max(1),
                 declared: outside.declared,
+                shared: outside.shared.clone(),
                 schedule: outside.schedule,
                 patience: outside.patience,
             },
@@ -186,7 +189,7 @@ impl Live {
                 self.cache.clone(),
                 self.notes.clone(),
                 self.seed,
-                self.rules,
+                self.rules.clone(),
                 self.batches.take(),
                 self.ledger.take(),
                 tells,

@@ -20,7 +20,7 @@ pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use people::WithPeople;
 pub(crate) use rehearsal::{Donors, Rehearsal};
-pub use scheduler::{Declared, Schedule};
+pub use scheduler::{Declared, Schedule, SharedLimits};
 pub use simulated::{Faults, Simulated};
 
 use polity_kernel::ask::{Answer, Constrain, Effect, Outcome, Usage};

@@ -10,6 +10,7 @@ use super::search::{self, Found, Place};
 use super::sensitivity::SensitivityRow;
 use super::{limits, pool, work};
 use crate::run::{Engine, Extent, Prepared, RunStatus};
+use crate::source::{Outside, SharedLimits};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_store::DriveError;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Receives the progress of a sweep.
@@ -39,6 +41,8 @@ pub struct SweepSummary {
     pub done: usize,
     /// Runs that other processes were working on.
     pub held: usize,
+    /// Why the sweep's budget let no further run begin, if so.
+    pub short: Option<String>,
     /// Means with intervals by arm and metric; empty unless all runs have ended.
     pub arms: Vec<ArmRow>,
     /// Differences between arms, main effects of factors, and their interactions.
@@ -102,6 +106,7 @@ pub fn plan(engine: &Engine<'_>, scenario: &Prepared, out: &Path) -> Result<usiz
     let arms = Arms::read(engine, scenario, Extent::Whole)?;
     let manifest = SweepManifest::new(&arms)?;
     work::refuse_decisions(&manifest)?;
+    Runs::new(engine, out, &manifest, &arms.prepared).check_budget()?;
     SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     Ok(manifest.design.runs())
 }
@@ -115,10 +120,12 @@ pub fn begin(
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
+    let engine = &sharing(engine, out);
     let arms = Arms::read(engine, scenario, Extent::Whole)?;
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
     let memory = arms.memory();
     let manifest = SweepManifest::new(&arms)?;
+    Runs::new(engine, out, &manifest, &arms.prepared).check_budget()?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     let wanted = scenario.design.as_ref().map(|design| &design.node);
     let summary = match manifest.design.search {
@@ -127,7 +134,7 @@ pub fn begin(
             search::go(&place, manifest, wanted, watch)
         }
         None => {
-            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
+            let runs = Runs::new(engine, sweep.path(), &manifest, &arms.prepared);
             go(&runs, wanted, limits, memory, watch)
         }
     };
@@ -147,17 +154,24 @@ pub fn resume(
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
+    let engine = &sharing(engine, dir);
     let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
     let memory = memory_of(engine, &manifest, &prepared)?;
     let summary = match manifest.design.search {
         Some(_) => search::go(&Place { engine, folder: &sweep, limits, memory }, manifest, None, watch),
         None => {
-            let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+            let runs = Runs::new(engine, sweep.path(), &manifest, &prepared);
             go(&runs, None, limits, memory, watch)
         }
     };
     Ok(timed(summary?, began))
+}
+
+/// The same engine, whose declared limits per minute hold for all processes that work in the folder.
+pub(super) fn sharing<'a>(engine: &Engine<'a>, folder: &Path) -> Engine<'a> {
+    let shared = Arc::new(SharedLimits::in_folder(engine.disk.clone(), folder.to_path_buf()));
+    Engine { outside: Outside { shared, ..engine.outside.clone() }, ..engine.clone() }
 }
 
 /// Bytes of memory of the largest run.
@@ -253,6 +267,7 @@ pub(super) fn summed(
         runs: ran.design.runs(),
         done: outcomes.count(),
         held: 0,
+        short: runs.short().filter(|_| outcomes.count() < ran.design.runs()),
         arms: Vec::new(),
         contrasts: Vec::new(),
         sensitivity: Vec::new(),

@@ -331,6 +331,7 @@ mod tests {
             search: None,
             fraction: None,
             until: None,
+            budget: None,
             expect: Vec::new(),
         };
         // Only `b` matters. Sums of these values in another order differ in their last digits.

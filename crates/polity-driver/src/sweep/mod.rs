@@ -5,6 +5,7 @@
 //! have ended, in order of arm and seed. A rule for seeds and a search add runs in batches; what they add follows from the runs so
 //! far alone, so they end in the same way after a kill.
 
+mod allowance;
 mod arms;
 mod begin;
 mod contrasts;

@@ -1,7 +1,9 @@
 //! The runs of a sweep, several at once. Threads and timing affect no result.
 
+use super::allowance::Allowance;
 use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
+use crate::control::under_way;
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
 use crate::run::{Engine, Made, Prepared, Whole};
@@ -130,9 +132,32 @@ pub(super) struct Runs<'a> {
     pub path: &'a Path,
     pub manifest: &'a SweepManifest,
     pub prepared: &'a [Prepared],
+    allowance: Option<Allowance<'a>>,
 }
 
-impl Runs<'_> {
+impl<'a> Runs<'a> {
+    pub(super) fn new(
+        engine: &'a Engine<'a>,
+        path: &'a Path,
+        manifest: &'a SweepManifest,
+        prepared: &'a [Prepared],
+    ) -> Runs<'a> {
+        let allowance =
+            manifest.design.budget.as_ref().map(|limits| Allowance::new(engine.disk.as_ref(), path, limits));
+        Runs { engine, path, manifest, prepared, allowance }
+    }
+
+    /// Refuses a budget of the sweep that cannot hold, or allows no run.
+    pub(super) fn check_budget(&self) -> Result<(), DriveError> {
+        let Some(allowance) = &self.allowance else { return Ok(()) };
+        self.prepared.iter().try_for_each(|prepared| allowance.most(prepared, &self.engine.budget).map(drop))
+    }
+
+    /// Why a run could not begin, if the sweep's budget did not allow it.
+    pub(super) fn short(&self) -> Option<String> {
+        self.allowance.as_ref().and_then(Allowance::short)
+    }
+
     /// All runs, each arm's first seed first, so that the size of an arm is known early.
     pub(super) fn order(&self) -> Vec<RunId> {
         let arms = &self.manifest.design.arms;
@@ -160,13 +185,38 @@ impl Runs<'_> {
         self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
     }
 
+    /// As [`Runs::drive`], but leaves a run at once whose lock is held. Workers that waited for locks would go through short runs in step: each
+    /// waits while the other makes a run.
+    pub(super) fn drive_free(
+        &self,
+        runs: &[RunId],
+        jobs: usize,
+        hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
+    ) -> Result<usize, DriveError> {
+        let make = |engine: &Engine<'_>, run| match under_way(engine.disk.as_ref(), &self.folder(run)) {
+            true => Ok(Made::Held),
+            false => self.make(engine, run),
+        };
+        self.engine.at_once(runs, jobs, &make, hear)
+    }
+
     /// Starts a run, resumes it, or reads its results.
     fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Made<Done>, DriveError> {
         let dir = self.folder(run);
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
-        engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))
+        let name = format!("{}/{}", self.manifest.arms[run.arm].folder, self.seed(run));
+        if let Some(allowance) = &self.allowance
+            && !allowance.reserve(&name, allowance.most(&prepared, &engine.budget)?)?
+        {
+            return Ok(Made::Stopped);
+        }
+        let made = engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))?;
+        if let (Some(allowance), Made::Done(done)) = (&self.allowance, &made) {
+            allowance.settle(&name, &done.totals)?;
+        }
+        Ok(made)
     }
 
     fn done(&self, whole: Whole<'_>, dir: &Path) -> Result<Done, DriveError> {

@@ -79,7 +79,7 @@ pub(super) fn go(
     let mut outcomes = Outcomes::new(&manifest.design);
     let (mut first, mut most_jobs) = (0, 1);
     loop {
-        let runs = Runs { engine, path: folder.path(), manifest: &manifest, prepared: &prepared };
+        let runs = Runs::new(engine, folder.path(), &manifest, &prepared);
         let order: Vec<RunId> = runs.order().into_iter().filter(|run| run.arm >= first).collect();
         let mut jobs = limits.jobs(memory, None, engine.memory).min(order.len().max(1));
         if !manifest.models.is_empty() {
@@ -120,7 +120,7 @@ pub(super) fn go(
         }
         outcomes.grow(&manifest.design);
     }
-    let runs = Runs { engine, path: folder.path(), manifest: &manifest, prepared: &prepared };
+    let runs = Runs::new(engine, folder.path(), &manifest, &prepared);
     summed(&runs, &manifest, outcomes, most_jobs)
 }
 

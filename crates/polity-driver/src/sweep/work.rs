@@ -3,7 +3,7 @@
 //! A run is made by the process that holds the lock of its folder. Workers need no coordinator and no order: what is done depends on the
 //! folder alone, so the same command again heals whatever was lost with a process.
 
-use super::begin::{WatchSweep, memory_of};
+use super::begin::{WatchSweep, memory_of, sharing};
 use super::folder::{SweepFolder, SweepManifest};
 use super::limits::Limits;
 use super::pool::{RunId, Runs};
@@ -46,6 +46,8 @@ pub struct WorkSummary {
     pub done: usize,
     /// Those that other processes were working on.
     pub held: usize,
+    /// Why the sweep's budget lets no further run begin, if so.
+    pub short: Option<String>,
 }
 
 /// Refuses a design whose runs decide which others follow: one process must see all of them.
@@ -73,10 +75,11 @@ pub fn work(
     limits: Limits,
     watch: &mut dyn WatchSweep,
 ) -> Result<WorkSummary, DriveError> {
+    let engine = &sharing(engine, dir);
     let (sweep, manifest) = SweepFolder::open_for_runs(engine.disk.clone(), dir)?;
     refuse_decisions(&manifest)?;
     let prepared = sweep.prepared(&manifest, &manifest.design.arms)?;
-    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+    let runs = Runs::new(engine, sweep.path(), &manifest, &prepared);
     let of_part = |(number, run): (usize, RunId)| (number % part.of.max(1) == part.index).then_some(run);
     let own: Vec<RunId> = runs.order().into_iter().enumerate().filter_map(of_part).collect();
     let mut jobs = limits.jobs(memory_of(engine, &manifest, &prepared)?, None, engine.memory).min(own.len().max(1));
@@ -84,22 +87,24 @@ pub fn work(
         // A run with calls needs at least one connection.
         jobs = jobs.min(engine.connections);
     }
-    let (mut left, mut held) = (own.clone(), 0);
-    // Until a pass finishes nothing: what is left then is held by others, or a person stopped it.
-    loop {
+    let (mut left, mut held, mut patient) = (own.clone(), 0, false);
+    // Until a pass that waits for locks finishes nothing: what is left then is held by others, or a person stopped it.
+    while !left.is_empty() && !engine.stop.asked() {
         let mut ended = Vec::new();
-        held = match left.is_empty() {
-            true => break,
-            false => runs.drive(&left, jobs, &mut |run, _| {
-                ended.push(run);
-                watch.progress(own.len() - left.len() + ended.len(), own.len());
-                Ok(())
-            })?,
+        let mut hear = |run, _| {
+            ended.push(run);
+            watch.progress(own.len() - left.len() + ended.len(), own.len());
+            Ok(())
+        };
+        held = match patient {
+            true => runs.drive(&left, jobs, &mut hear)?,
+            false => runs.drive_free(&left, jobs, &mut hear)?,
         };
         left.retain(|run| !ended.contains(run));
-        if ended.is_empty() || engine.stop.asked() {
+        if ended.is_empty() && patient {
             break;
         }
+        patient = ended.is_empty();
     }
     Ok(WorkSummary {
         status: if left.is_empty() { RunStatus::Done } else { RunStatus::Stopped },
@@ -107,5 +112,6 @@ pub fn work(
         runs: own.len(),
         done: own.len() - left.len(),
         held: held.min(left.len()),
+        short: runs.short().filter(|_| !left.is_empty()),
     })
 }

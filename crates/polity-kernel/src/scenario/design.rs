@@ -15,6 +15,7 @@ pub use sample::{Range, Sample, Scale};
 pub use search::{By, Search, SearchSource, Target};
 pub use seeds::{Intervals, Until};
 
+use super::budget::Limits;
 use super::expectation::Expectation;
 use super::leave_one_out::LeaveOneOut;
 use crate::digest::{Digest, Kind, RowHash};
@@ -74,6 +75,8 @@ pub struct DesignSource {
     pub read: Reading,
     /// The baseline arm of comparisons. Default: the first.
     pub baseline: Option<String>,
+    /// What all runs may spend together, in any number of processes: `{cost_usd: 5}`. A run begins only if its own budget fits what is left.
+    pub budget: Option<Limits>,
     /// What is expected, for the report: bounds on a metric's mean in an arm, or on its difference from the baseline.
     #[serde(default)]
     pub expect: Vec<Expectation>,
@@ -168,6 +171,9 @@ pub struct Design {
     /// The rule that stops it; its arms have the maximum number of seeds until it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// What all runs may spend together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Limits>,
     /// What is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<Expectation>,
@@ -259,7 +265,7 @@ impl Design {
         refuse_duplicates(&arms, scenario, node, points.is_some())?;
         let baseline = read_baseline(&source, &arms, node)?;
         read_reading(&source, node)?;
-        let DesignSource { common_random_numbers, metrics, read, expect, sample, .. } = source;
+        let DesignSource { common_random_numbers, metrics, read, expect, sample, budget, .. } = source;
         let until = seeds.until;
         let design = Design {
             factors,
@@ -273,6 +279,7 @@ impl Design {
             search,
             fraction,
             until,
+            budget: budget.filter(Limits::any),
         };
         design.check_expectations(node)?;
         design.check_until(node)?;

@@ -1,12 +1,13 @@
 //! Digits, learned in one pass by a Gaussian mixture of pixels and labels together.
 
+use super::super::Memory;
 use super::super::params::Digits;
-use super::super::study::{Figure, Memory, Study};
 use super::form;
+use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use polity_kernel::world::WorldSetup;
-use polity_learn::incremental::{Mixture, Settings};
+use polity_learn::incremental::{Drift, Mixture, Settings};
 
 /// Labels.
 const LABELS: usize = 10;
@@ -41,6 +42,7 @@ impl Images {
             most: params.components as usize,
             age: 0,
             weight: 0.0,
+            drift: Drift::default(),
         };
         Ok(Images { images, learned, shuffled: params.shuffled, settings })
     }
@@ -69,28 +71,21 @@ fn read(text: &str) -> Result<Vec<Image>, (usize, String)> {
     Ok(images)
 }
 
-impl Study for Images {
-    fn figures(&self) -> &'static [Figure] {
+impl Experiment<Memory> for Images {
+    fn measures(&self) -> &'static [Measure] {
         &[
-            Figure { name: "accuracy", doc: "share of the images that were not learned whose label is named" },
-            Figure { name: "components", doc: "components of the mixture" },
-            Figure {
-                name: "operations",
-                doc: "multiplications and additions of matrix entries in learning, as counted",
-            },
-            Figure { name: "learned", doc: "images that were learned, each once" },
+            ("accuracy", "share of the images that were not learned whose label is named"),
+            ("components", "components of the mixture"),
+            ("operations", "multiplications and additions of matrix entries in learning, as counted"),
+            ("learned", "images that were learned, each once"),
         ]
     }
 
-    fn rounds(&self) -> u32 {
-        1
+    fn rounds(&self) -> Option<u32> {
+        Some(1)
     }
 
-    fn begin(&self, _: &mut Draws) -> Memory {
-        Memory::Nothing
-    }
-
-    fn step(&self, _: &mut Memory, _: u32, draws: &mut Draws, figures: &mut [f64]) {
+    fn trial(&self, _: &mut Memory, _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let mut order: Vec<usize> = (0..self.images.len()).collect();
         draws.shuffle(&mut order);
         let (learned, others) = order.split_at(self.learned);
@@ -109,13 +104,11 @@ impl Study for Images {
             Some((1..LABELS).fold(0, |best, k| if expected[k] > expected[best] { k } else { best }))
         };
         let right = others.iter().filter(|i| named(&self.images[**i].1) == Some(self.images[**i].0)).count();
-        figures[0] = right as f64 / others.len() as f64;
-        figures[1] = mixture.components.len() as f64;
-        figures[2] = mixture.operations as f64;
-        figures[3] = learned.len() as f64;
-    }
-
-    fn bytes(&self) -> usize {
-        0
+        Ok(vec![
+            right as f64 / others.len() as f64,
+            mixture.components.len() as f64,
+            mixture.operations as f64,
+            learned.len() as f64,
+        ])
     }
 }

@@ -1,7 +1,8 @@
 //! A hidden state, followed by two particle filters on the same observations.
 
+use super::super::memory::{Memory, OTHER};
 use super::super::params::Filter;
-use super::super::study::{Figure, Memory, Study};
+use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use polity_learn::filter::{Fitting, Grid, Growth, Particles};
@@ -27,31 +28,28 @@ impl Tracking {
     }
 }
 
-impl Study for Tracking {
-    fn figures(&self) -> &'static [Figure] {
+impl Experiment<Memory> for Tracking {
+    fn measures(&self) -> &'static [Measure] {
         &[
-            Figure {
-                name: "effective-bootstrap",
-                doc: "effective sample size of the bootstrap filter, as a share of its particles",
-            },
-            Figure { name: "effective-fitted", doc: "the same of the filter with the fitted proposal" },
-            Figure { name: "effective-lead", doc: "the latter less the former" },
-            Figure {
-                name: "error-bootstrap",
-                doc: "squared error of the bootstrap filter's mean against the reference, mean over the steps so far",
-            },
-            Figure { name: "error-fitted", doc: "the same of the filter with the fitted proposal" },
-            Figure { name: "error-lead", doc: "the former less the latter" },
-            Figure {
-                name: "miss-bootstrap",
-                doc: "squared error against the hidden state, mean over the steps so far, of the bootstrap filter",
-            },
-            Figure { name: "miss-fitted", doc: "the same of the filter with the fitted proposal" },
+            ("effective-bootstrap", "effective sample size of the bootstrap filter, as a share of its particles"),
+            ("effective-fitted", "the same of the filter with the fitted proposal"),
+            ("effective-lead", "the latter less the former"),
+            (
+                "error-bootstrap",
+                "squared error of the bootstrap filter's mean against the reference, mean over the steps so far",
+            ),
+            ("error-fitted", "the same of the filter with the fitted proposal"),
+            ("error-lead", "the former less the latter"),
+            (
+                "miss-bootstrap",
+                "squared error against the hidden state, mean over the steps so far, of the bootstrap filter",
+            ),
+            ("miss-fitted", "the same of the filter with the fitted proposal"),
         ]
     }
 
-    fn rounds(&self) -> u32 {
-        self.params.steps
+    fn rounds(&self) -> Option<u32> {
+        Some(self.params.steps)
     }
 
     fn begin(&self, draws: &mut Draws) -> Memory {
@@ -62,8 +60,8 @@ impl Study for Tracking {
         Memory::Tracking { hidden, plain, fitted, grid, sums: vec![0.0; 4] }
     }
 
-    fn step(&self, memory: &mut Memory, round: u32, draws: &mut Draws, figures: &mut [f64]) {
-        let Memory::Tracking { hidden, plain, fitted, grid, sums } = memory else { return };
+    fn trial(&self, memory: &mut Memory, round: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
+        let Memory::Tracking { hidden, plain, fitted, grid, sums } = memory else { return Err(OTHER.into()) };
         let t = round + 1;
         let (next, seen) = self.model.step(*hidden, t, draws);
         *hidden = next;
@@ -76,7 +74,7 @@ impl Study for Tracking {
             *sum += target.map_or(0.0, |target| square(mean, target));
         }
         let mean = |i: usize| sums[i] / f64::from(t);
-        figures.copy_from_slice(&[
+        Ok(vec![
             one.effective,
             two.effective,
             two.effective - one.effective,
@@ -85,10 +83,10 @@ impl Study for Tracking {
             mean(0) - mean(1),
             mean(2),
             mean(3),
-        ]);
+        ])
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         8 * (2 * self.params.particles as usize + if self.params.reference { 401 } else { 0 } + 8)
     }
 }

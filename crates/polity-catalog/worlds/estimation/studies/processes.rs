@@ -1,7 +1,8 @@
 //! Trajectories of two decision processes, labelled without labels.
 
+use super::super::Memory;
 use super::super::params::{Processes, Start};
-use super::super::study::{Figure, Memory, Study};
+use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use polity_learn::spectral::two_group_accuracy;
@@ -26,35 +27,31 @@ impl Labels {
     }
 }
 
-impl Study for Labels {
-    fn figures(&self) -> &'static [Figure] {
+impl Experiment<Memory> for Labels {
+    fn measures(&self) -> &'static [Measure] {
         &[
-            Figure { name: "accuracy", doc: "share of trajectories whose label is right, up to the names of labels" },
-            Figure { name: "clustered", doc: "the same before EM; 0 if EM does not start from clusters" },
-            Figure { name: "iterations", doc: "iterations of EM, over all restarts" },
+            ("accuracy", "share of trajectories whose label is right, up to the names of labels"),
+            ("clustered", "the same before EM; 0 if EM does not start from clusters"),
+            ("iterations", "iterations of EM, over all restarts"),
         ]
     }
 
-    fn rounds(&self) -> u32 {
-        1
+    fn rounds(&self) -> Option<u32> {
+        Some(1)
     }
 
-    fn begin(&self, _: &mut Draws) -> Memory {
-        Memory::Nothing
-    }
-
-    fn step(&self, _: &mut Memory, _: u32, draws: &mut Draws, figures: &mut [f64]) {
+    fn trial(&self, _: &mut Memory, _: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
         let Processes { trajectories: n, steps, start, threshold, restarts, .. } = self.params;
         let sizes = self.processes[0].sizes;
         let labels: Vec<usize> = (0..n).map(|_| draws.below(2) as usize).collect();
         let walk = |label: &usize| self.processes[*label].walk(&self.policy, steps as usize, draws);
         let walks: Vec<Trajectory> = labels.iter().map(walk).collect();
-        figures.fill(0.0);
+        let (mut accuracy, mut clustered, mut iterations) = (0.0, 0.0, 0.0);
         let starts: Vec<Vec<f64>> = match start {
             Start::Spectral | Start::Placebo => {
                 let how = Clustering { threshold, placebo: start == Start::Placebo };
                 let found = cluster(&walks, sizes, 2, how, draws);
-                figures[1] = two_group_accuracy(&found, &labels);
+                clustered = two_group_accuracy(&found, &labels);
                 vec![soften(&found, 2)]
             }
             Start::Random => (0..restarts).map(|_| random_start(walks.len(), 2, draws)).collect(),
@@ -63,12 +60,9 @@ impl Study for Labels {
         let runs = starts.len() as f64;
         for start in starts {
             let fitted = em(&walks, start, sizes, 2, ITERATIONS);
-            figures[0] += two_group_accuracy(&fitted.labels(2), &labels) / runs;
-            figures[2] += fitted.log_likelihoods.len() as f64;
+            accuracy += two_group_accuracy(&fitted.labels(2), &labels) / runs;
+            iterations += fitted.log_likelihoods.len() as f64;
         }
-    }
-
-    fn bytes(&self) -> usize {
-        0
+        Ok(vec![accuracy, clustered, iterations])
     }
 }

@@ -1,7 +1,8 @@
 //! Runs of a plan that steers a vehicle from a mixture to a normal distribution.
 
+use super::super::memory::{Memory, OTHER};
 use super::super::params::{Chosen, Steering};
-use super::super::study::{Figure, Memory, Study};
+use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
 use polity_kernel::rng::Draws;
 use polity_learn::linear::dot;
@@ -25,25 +26,22 @@ impl Vehicles {
     }
 }
 
-impl Study for Vehicles {
-    fn figures(&self) -> &'static [Figure] {
+impl Experiment<Memory> for Vehicles {
+    fn measures(&self) -> &'static [Measure] {
         &[
-            Figure { name: "within", doc: "1 if the vehicle is between the walls" },
-            Figure { name: "weak", doc: "1 if no entry of its acceleration is too large" },
-            Figure {
-                name: "distance",
-                doc: "squared distance from the mean of the target, in its deviations; 4 on average in the target",
-            },
-            Figure { name: "distance-squared", doc: "its square; 24 on average in the target" },
-            Figure { name: "offset", doc: "sum of the standardised entries, divided by 2; 0 on average in the target" },
-            Figure { name: "spent", doc: "sum of squared accelerations so far" },
-            Figure { name: "excess", doc: "what was spent, less what is planned for all steps, as a share of it" },
-            Figure { name: "planned", doc: "expected sum of squared accelerations of the whole plan" },
+            ("within", "1 if the vehicle is between the walls"),
+            ("weak", "1 if no entry of its acceleration is too large"),
+            ("distance", "squared distance from the mean of the target, in its deviations; 4 on average in the target"),
+            ("distance-squared", "its square; 24 on average in the target"),
+            ("offset", "sum of the standardised entries, divided by 2; 0 on average in the target"),
+            ("spent", "sum of squared accelerations so far"),
+            ("excess", "what was spent, less what is planned for all steps, as a share of it"),
+            ("planned", "expected sum of squared accelerations of the whole plan"),
         ]
     }
 
-    fn rounds(&self) -> u32 {
-        self.params.steps
+    fn rounds(&self) -> Option<u32> {
+        Some(self.params.steps)
     }
 
     fn begin(&self, draws: &mut Draws) -> Memory {
@@ -57,17 +55,16 @@ impl Study for Vehicles {
         Memory::Vehicle { state, component: component as u32, first, spent: 0.0 }
     }
 
-    fn step(&self, memory: &mut Memory, round: u32, _: &mut Draws, figures: &mut [f64]) {
-        let Memory::Vehicle { state, component, first, spent } = memory else { return };
-        let Some(step) = self.plan.controls.get(*component as usize).and_then(|c| c.get(round as usize)) else {
-            return;
-        };
+    fn trial(&self, memory: &mut Memory, round: u32, _: &mut Draws) -> Result<Vec<f64>, String> {
+        let Memory::Vehicle { state, component, first, spent } = memory else { return Err(OTHER.into()) };
+        let step = self.plan.controls.get(*component as usize).and_then(|c| c.get(round as usize));
+        let step = step.ok_or("the plan has no such step")?;
         let control = step.at(first);
         *state = self.problem.step(state, &control);
         *spent += dot(&control, &control);
         let standard = self.problem.last.standardise(state);
         let distance = dot(&standard, &standard);
-        figures.copy_from_slice(&[
+        Ok(vec![
             f64::from(u8::from(self.problem.is_within(state))),
             f64::from(u8::from(self.problem.is_weak(&control))),
             distance,
@@ -76,10 +73,10 @@ impl Study for Vehicles {
             *spent,
             *spent / self.plan.cost - 1.0,
             self.plan.cost,
-        ]);
+        ])
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         120
     }
 }

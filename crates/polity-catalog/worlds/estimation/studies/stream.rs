@@ -1,28 +1,19 @@
 //! A Gaussian mixture that is learned from a stream of points.
 
+use super::super::memory::{Memory, OTHER};
 use super::super::params::{Grows, Stream};
-use super::super::study::{Figure, Memory, Slope, Study};
 use super::form;
-use polity_kernel::Invalid;
+use crate::trials::{Experiment, Measure, Slope};
 use polity_kernel::rng::Draws;
-use polity_learn::incremental::{Mixture, Settings};
+use polity_learn::incremental::{Drift, Mixture, Settings};
 
 /// Distance of neighbouring clusters; their own standard deviation is 1.
 const APART: f64 = 20.0;
 
-pub(super) struct Points {
-    params: Stream,
-}
-
-impl Points {
-    pub(super) fn open(params: Stream) -> Result<Points, Invalid> {
-        params.check()?;
-        Ok(Points { params })
-    }
-
+impl Stream {
     /// Returns the dimensions, clusters and points of a round.
     fn sizes(&self, round: u32) -> [u32; 3] {
-        let Stream { dimensions, clusters, points, grows, .. } = self.params;
+        let Stream { dimensions, clusters, points, grows, .. } = *self;
         let times = |what: Grows| if grows == Some(what) { round + 1 } else { 1 };
         [dimensions * times(Grows::Dimensions), clusters * times(Grows::Clusters), points * times(Grows::Points)]
     }
@@ -36,25 +27,19 @@ impl Points {
     }
 }
 
-impl Study for Points {
-    fn figures(&self) -> &'static [Figure] {
+impl Experiment<Memory> for Stream {
+    fn measures(&self) -> &'static [Measure] {
         &[
-            Figure { name: "components", doc: "components of the mixture" },
-            Figure {
-                name: "error",
-                doc: "root of the mean squared distance of the clusters from the nearest means, per dimension",
-            },
-            Figure {
-                name: "operations",
-                doc: "multiplications and additions of matrix entries in the round, as counted",
-            },
-            Figure { name: "dimensions", doc: "dimensions of a point" },
-            Figure { name: "points", doc: "points of the round" },
+            ("components", "components of the mixture"),
+            ("error", "root of the mean squared distance of the clusters from the nearest means, per dimension"),
+            ("operations", "multiplications and additions of matrix entries in the round, as counted"),
+            ("dimensions", "dimensions of a point"),
+            ("points", "points of the round"),
         ]
     }
 
     fn slopes(&self) -> &'static [Slope] {
-        if self.params.grows.is_none() {
+        if self.grows.is_none() {
             return &[];
         }
         &[
@@ -74,34 +59,35 @@ impl Study for Points {
         ]
     }
 
-    fn rounds(&self) -> u32 {
-        self.params.rounds
+    fn rounds(&self) -> Option<u32> {
+        Some(self.rounds)
     }
 
     fn begin(&self, _: &mut Draws) -> Memory {
         Memory::Mixture(Mixture::default())
     }
 
-    fn step(&self, memory: &mut Memory, round: u32, draws: &mut Draws, figures: &mut [f64]) {
-        let Memory::Mixture(mixture) = memory else { return };
+    fn trial(&self, memory: &mut Memory, round: u32, draws: &mut Draws) -> Result<Vec<f64>, String> {
+        let Memory::Mixture(mixture) = memory else { return Err(OTHER.into()) };
         let [dimensions, clusters, points] = self.sizes(round);
-        if self.params.grows.is_some() {
+        if self.grows.is_some() {
             *mixture = Mixture::default();
         }
         let settings = Settings {
-            form: form(self.params.form),
+            form: form(self.form),
             variances: vec![1.0; dimensions as usize],
             novelty: 1e-4,
             most: clusters as usize,
             age: 0,
             weight: 0.0,
+            drift: Drift::default(),
         };
         let before = mixture.operations;
         for i in 0..points {
             // When sizes grow, each cluster has its first point early, so that all components are there from the start.
-            let early = self.params.grows.is_some() && i < clusters;
+            let early = self.grows.is_some() && i < clusters;
             let cluster = if early { i } else { draws.below(u64::from(clusters)) as u32 };
-            mixture.learn(&settings, &Points::point(dimensions, cluster, draws));
+            mixture.learn(&settings, &Stream::point(dimensions, cluster, draws));
         }
         let far = |cluster: u32| {
             let centre = APART * f64::from(cluster);
@@ -109,15 +95,17 @@ impl Study for Points {
             mixture.components.iter().map(|component| from(&component.mean)).fold(f64::INFINITY, f64::min)
         };
         let square: f64 = (0..clusters).map(far).sum::<f64>() / f64::from(clusters * dimensions);
-        figures[0] = mixture.components.len() as f64;
-        figures[1] = square.sqrt();
-        figures[2] = (mixture.operations - before) as f64;
-        figures[3] = f64::from(dimensions);
-        figures[4] = f64::from(points);
+        Ok(vec![
+            mixture.components.len() as f64,
+            square.sqrt(),
+            (mixture.operations - before) as f64,
+            f64::from(dimensions),
+            f64::from(points),
+        ])
     }
 
-    fn bytes(&self) -> usize {
-        let [dimensions, clusters, _] = self.sizes(self.params.rounds - 1);
+    fn memory_bytes(&self) -> usize {
+        let [dimensions, clusters, _] = self.sizes(self.rounds - 1);
         8 * (clusters * (dimensions * dimensions + dimensions + 4)) as usize
     }
 }

@@ -4,9 +4,11 @@
 mod call;
 mod queue;
 mod rate_limiter;
+mod shared;
 
 pub use queue::Schedule;
 pub use rate_limiter::Declared;
+pub use shared::SharedLimits;
 
 use super::cache::Key;
 use super::{Broken, failed};
@@ -19,6 +21,7 @@ use polity_models::models::{Exchange, RateLimits};
 use queue::Queue;
 use rate_limiter::RateLimiter;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a request is retried by default while its provider fails.
@@ -34,12 +37,14 @@ const OUTAGE: u32 = 3;
 const LETTERS: f64 = 4.0;
 
 /// Limits on a run's calls as a whole.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Maximum calls in flight; at least one.
     pub connections: usize,
     /// Limits of every model, besides those reported by its provider.
     pub declared: Declared,
+    /// The runs that share these limits.
+    pub shared: Arc<SharedLimits>,
     /// The order of requests.
     pub schedule: Schedule,
     /// How long a request is retried while its provider fails. `None`: [`PATIENCE`], and only [`FIRST_TRIES`] tries as long as the model
@@ -130,14 +135,14 @@ impl Scheduler {
         }
     }
 
-    fn model_queue(&mut self, model: &str, now: Instant) -> usize {
+    fn model_queue(&mut self, model: &str) -> usize {
         if let Some(model_queue) = self.by_model.get(model) {
             return *model_queue;
         }
         let model_queue = ModelQueue {
             rate_limiter: match self.rules.schedule {
-                Schedule::None => RateLimiter::open(now),
-                _ => RateLimiter::new(self.rules.connections, self.rules.declared, now),
+                Schedule::None => RateLimiter::open(),
+                _ => RateLimiter::new(self.rules.connections, model, self.rules.declared, &self.rules.shared),
             },
             queue: Queue::new(self.rules.schedule),
             pausing: BTreeMap::new(),
@@ -157,8 +162,8 @@ impl Scheduler {
     }
 
     /// Requests to this model are gathered from here on, and taken together.
-    pub(super) fn gathers(&mut self, model: &str, now: Instant) {
-        let model_queue = self.model_queue(model, now);
+    pub(super) fn gathers(&mut self, model: &str) {
+        let model_queue = self.model_queue(model);
         if let Some(model_queue) = self.model_queues.get_mut(model_queue) {
             model_queue.batched = true;
         }
@@ -200,7 +205,7 @@ impl Scheduler {
         if let Some(key) = &key {
             self.flights.insert(key.clone(), Vec::new());
         }
-        let model_queue = self.model_queue(&effect.request.model, now);
+        let model_queue = self.model_queue(&effect.request.model);
         let tokens = tokens(&effect.request);
         let tried = self.tried.remove(&effect.id);
         let fresh = Tries { answered: self.answered, ..Tries::default() };

@@ -1,8 +1,10 @@
 //! One model's part of the scheduler: how many calls may be in progress, and how fast they may follow each other.
 
+use super::shared::{Share, SharedLimits};
 use polity_models::bucket::Bucket;
 use polity_models::models::{RateLimits, Window};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Share of the allowed calls that are sent before the server is known.
@@ -69,26 +71,33 @@ impl CongestionWindow {
 /// A limit per minute, with what was sent but may not be counted by the provider yet.
 #[derive(Debug, Default)]
 struct MinuteLimit {
-    /// Declared by the user.
-    declared: Option<f64>,
+    /// Declared by the user, for all runs together.
+    declared: Option<Share>,
+    /// Told by the provider.
     bucket: Option<Bucket>,
     sent: VecDeque<(Instant, f64)>,
 }
 
 impl MinuteLimit {
-    fn declared(per_minute: Option<f64>, now: Instant) -> Self {
-        MinuteLimit {
-            declared: per_minute,
-            bucket: per_minute.map(|per_minute| Bucket::full(per_minute, now)),
-            sent: VecDeque::new(),
-        }
+    fn declared(share: Option<Share>) -> Self {
+        MinuteLimit { declared: share, ..MinuteLimit::default() }
     }
 
     fn wait(&mut self, amount: f64, now: Instant) -> Option<Duration> {
-        self.bucket.as_mut()?.wait(amount, now)
+        let told = self.bucket.as_mut().and_then(|bucket| bucket.wait(amount, now));
+        told.or_else(|| self.declared.as_mut()?.wait(amount, now))
+    }
+
+    /// The smaller of the limits.
+    fn per_minute(&self) -> f64 {
+        let declared = self.declared.as_ref().map_or(f64::INFINITY, Share::per_minute);
+        self.bucket.as_ref().map_or(declared, |bucket| declared.min(bucket.per_minute()))
     }
 
     fn take(&mut self, amount: f64, now: Instant) {
+        if let Some(share) = &mut self.declared {
+            share.take(amount);
+        }
         if let Some(bucket) = &mut self.bucket {
             bucket.take(amount);
         }
@@ -101,8 +110,8 @@ impl MinuteLimit {
     /// `owed`: what calls in progress will still be charged.
     fn told(&mut self, window: Window, owed: f64, now: Instant) {
         // A declared limit applies if the provider's is higher: others may use the same key.
-        let (limit, mut left) = match self.declared {
-            Some(declared) if declared < window.limit => return,
+        let (limit, mut left) = match &self.declared {
+            Some(declared) if declared.per_minute() < window.limit => return,
             _ => (window.limit, window.left),
         };
         left -= owed;
@@ -137,11 +146,16 @@ pub struct Declared {
 }
 
 impl RateLimiter {
-    pub(super) fn new(connections: usize, declared: Declared, now: Instant) -> Self {
+    pub(super) fn new(connections: usize, model: &str, declared: Declared, shared: &Arc<SharedLimits>) -> Self {
+        let limit = |what: &str, per_minute: Option<u32>| {
+            MinuteLimit::declared(
+                per_minute.map(|per_minute| Share::new(shared, format!("{model} {what}"), f64::from(per_minute))),
+            )
+        };
         RateLimiter {
             congestion_window: CongestionWindow::new(connections),
-            requests: MinuteLimit::declared(declared.requests_per_minute.map(f64::from), now),
-            tokens: MinuteLimit::declared(declared.tokens_per_minute.map(f64::from), now),
+            requests: limit("requests", declared.requests_per_minute),
+            tokens: limit("tokens", declared.tokens_per_minute),
             asking: 0,
             open: false,
             begun: 0,
@@ -151,8 +165,8 @@ impl RateLimiter {
     }
 
     /// Creates one that lets everything through.
-    pub(super) fn open(now: Instant) -> Self {
-        let mut rate_limiter = RateLimiter::new(1, Declared::default(), now);
+    pub(super) fn open() -> Self {
+        let mut rate_limiter = RateLimiter::new(1, "", Declared::default(), &Arc::default());
         (rate_limiter.congestion_window.room, rate_limiter.congestion_window.most, rate_limiter.open) =
             (f64::INFINITY, f64::INFINITY, true);
         rate_limiter
@@ -222,9 +236,10 @@ impl RateLimiter {
 
     /// Describes the rate limit that calls wait for, if any.
     pub(super) fn limited(&mut self, now: Instant) -> Option<String> {
-        let requests = self.requests.wait(1.0, now).zip(self.requests.bucket).map(|(_, b)| (b, "requests"));
-        let tokens = self.tokens.wait(1.0 + self.reply, now).zip(self.tokens.bucket).map(|(_, b)| (b, "tokens"));
-        requests.or(tokens).map(|(bucket, what)| format!("a limit of {} {what} per minute", bucket.per_minute()))
+        let limits = [(&mut self.requests, 1.0, "requests"), (&mut self.tokens, 1.0 + self.reply, "tokens")];
+        let limiting =
+            limits.into_iter().find_map(|(limit, amount, what)| Some((limit.wait(amount, now)?, limit, what)));
+        limiting.map(|(_, limit, what)| format!("a limit of {} {what} per minute", limit.per_minute()))
     }
 }
 
@@ -232,14 +247,14 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    fn rate_limiter(connections: usize, declared: Declared, now: Instant) -> RateLimiter {
-        RateLimiter::new(connections, declared, now)
+    fn rate_limiter(connections: usize, declared: Declared) -> RateLimiter {
+        RateLimiter::new(connections, "m", declared, &Arc::default())
     }
 
     #[test]
     fn the_room_doubles_until_many_are_turned_away_and_is_cut_once_for_all_of_them() {
         let now = Instant::now();
-        let mut rate_limiter = rate_limiter(64, Declared::default(), now);
+        let mut rate_limiter = rate_limiter(64, Declared::default());
         let fill = |rate_limiter: &mut RateLimiter| {
             let mut numbers = Vec::new();
             while rate_limiter.room(1.0, now).is_ok() {
@@ -276,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_lane_without_a_bound_counts_like_any_other() {
-        let mut rate_limiter = rate_limiter(usize::MAX, Declared::default(), Instant::now());
+        let mut rate_limiter = rate_limiter(usize::MAX, Declared::default());
         (0..10_000).for_each(|_| rate_limiter.answered(1.0));
         assert!(rate_limiter.congestion_window.answered > 0 && rate_limiter.congestion_window.room.is_finite());
     }
@@ -284,7 +299,7 @@ mod tests {
     #[test]
     fn a_stray_refusal_changes_nothing() {
         let now = Instant::now();
-        let mut rate_limiter = rate_limiter(64, Declared::default(), now);
+        let mut rate_limiter = rate_limiter(64, Declared::default());
         for n in 0..1000u64 {
             let number = rate_limiter.begin(1.0, now);
             rate_limiter.end();
@@ -300,7 +315,7 @@ mod tests {
     fn limits_that_are_declared_or_told_are_kept() {
         let now = Instant::now();
         let declared = Declared { requests_per_minute: Some(60), tokens_per_minute: Some(6000) };
-        let mut rate_limiter = rate_limiter(1000, declared, now);
+        let mut rate_limiter = rate_limiter(1000, declared);
         let mut sent = 0;
         while rate_limiter.room(10.0, now).is_ok() {
             rate_limiter.begin(10.0, now);
