@@ -253,6 +253,7 @@ fn pure_crates_reach_for_nothing_outside() {
         "polity-games/src",
         "polity-kernel/src",
         "polity-learn/src",
+        "polity-nn/src",
         "polity-recall/src",
         "polity-stats/src",
     ]
