@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A function between layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Squash {
+pub enum Activation {
     /// The hyperbolic tangent.
     #[default]
     Tanh,
@@ -42,7 +42,7 @@ impl Dense {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mlp {
     layers: Vec<Dense>,
-    squash: Squash,
+    activation: Activation,
 }
 
 impl Mlp {
@@ -51,7 +51,7 @@ impl Mlp {
         weights: &mut Weights,
         name: &str,
         sizes: &[usize],
-        squash: Squash,
+        activation: Activation,
         gain: f64,
         draws: &mut Draws,
     ) -> Self {
@@ -60,16 +60,16 @@ impl Mlp {
             let gain = if i == last { gain } else { std::f64::consts::SQRT_2 };
             Dense::new(weights, &format!("{name}.{i}"), [pair[0], pair[1]], gain, draws)
         };
-        Mlp { layers: sizes.windows(2).enumerate().map(layer).collect(), squash }
+        Mlp { layers: sizes.windows(2).enumerate().map(layer).collect(), activation }
     }
 
     /// Returns what the network makes of a batch.
     pub fn on(&self, tape: &mut Tape<'_>, mut x: Var) -> Var {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {
-                x = match self.squash {
-                    Squash::Tanh => tape.tanh(x),
-                    Squash::Relu => tape.relu(x),
+                x = match self.activation {
+                    Activation::Tanh => tape.tanh(x),
+                    Activation::Relu => tape.relu(x),
                 };
             }
             x = layer.on(tape, x);

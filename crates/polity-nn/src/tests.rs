@@ -74,8 +74,8 @@ fn check(weights: &Weights, loss: impl Fn(&mut Tape<'_>) -> Var + Sync) {
 fn gradients_of_a_policy_loss_are_slopes() {
     let mut draws = draws(1);
     let mut weights = Weights::default();
-    let policy = Mlp::new(&mut weights, "policy", &[3, 5, 4], Squash::Tanh, 1.0, &mut draws);
-    let value = Mlp::new(&mut weights, "value", &[3, 5, 1], Squash::Relu, 1.0, &mut draws);
+    let policy = Mlp::new(&mut weights, "policy", &[3, 5, 4], Activation::Tanh, 1.0, &mut draws);
+    let value = Mlp::new(&mut weights, "value", &[3, 5, 1], Activation::Relu, 1.0, &mut draws);
     let (x, old, goals) = (random(6, 3, &mut draws), random(6, 1, &mut draws), random(6, 1, &mut draws));
     let mask = Array::new(6, 4, (0..24).map(|i| if i % 7 == 3 { -1e9 } else { 0.0 }).collect());
     check(&weights, |tape| {
@@ -124,7 +124,7 @@ fn trained(threads: usize) -> (Weights, [f64; 2]) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let mut draws = draws(3);
     let mut weights = Weights::default();
-    let net = Mlp::new(&mut weights, "net", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws);
+    let net = Mlp::new(&mut weights, "net", &[2, 32, 1], Activation::Tanh, 1.0, &mut draws);
     let x = random(300, 2, &mut draws);
     let goals = Array::column((0..300).map(|row| x.row(row)[0] * x.row(row)[1]).collect());
     let mut adam = Adam::new(&weights);
@@ -198,15 +198,15 @@ fn files_hold_the_same_weights_and_wrong_ones_are_refused() {
     let (found, about) = read(&bytes).unwrap();
     assert_eq!(about.as_deref(), Some("about"));
     let mut fresh = Weights::default();
-    Mlp::new(&mut fresh, "net", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    Mlp::new(&mut fresh, "net", &[2, 32, 1], Activation::Tanh, 1.0, &mut draws(9));
     fresh.take(&found).unwrap();
     assert_eq!(fresh, weights);
     let mut other = Weights::default();
-    Mlp::new(&mut other, "net", &[3, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    Mlp::new(&mut other, "net", &[3, 32, 1], Activation::Tanh, 1.0, &mut draws(9));
     let refused = other.take(&found).unwrap_err().to_string();
     assert_eq!(refused, "`net.0.weight` is 2 by 32, and must be 3 by 32");
     let mut other = Weights::default();
-    Mlp::new(&mut other, "wide", &[2, 32, 1], Squash::Tanh, 1.0, &mut draws(9));
+    Mlp::new(&mut other, "wide", &[2, 32, 1], Activation::Tanh, 1.0, &mut draws(9));
     assert!(other.take(&found).unwrap_err().to_string().starts_with("the weights have no `wide.0.weight` (2 by 32)"));
     for cut in [0, 7, 8, 100, bytes.len() - 1] {
         assert!(read(&bytes[..cut]).is_err(), "{cut}");
@@ -220,7 +220,7 @@ fn speed() {
     for (hidden, batch) in [(64, 256), (64, 1024), (128, 1024)] {
         let mut draws = draws(6);
         let mut weights = Weights::default();
-        let net = Mlp::new(&mut weights, "net", &[16, hidden, hidden, 8], Squash::Tanh, 1.0, &mut draws);
+        let net = Mlp::new(&mut weights, "net", &[16, hidden, hidden, 8], Activation::Tanh, 1.0, &mut draws);
         let x = random(batch, 16, &mut draws);
         let mut adam = Adam::new(&weights);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

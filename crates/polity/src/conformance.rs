@@ -430,6 +430,8 @@ fn with_minds(prepared: &Prepared, alone: bool, limits: (i64, i64)) -> Option<Pr
             prepared.tree.edit(key, Node::built(Value::Int(most))).ok()?;
         }
     }
+    // Metrics of the scenario may be of its policies.
+    prepared.tree.edit("metrics", Node::built(Value::List(Vec::new()))).ok()?;
     let mind = json!({"kind": "mind", "model": "sim/medium", "memory": {"tokens": 0}});
     let source = prepared.tree.get("cohorts")?.to_json();
     let mut cohorts = Vec::new();

@@ -166,7 +166,7 @@ fn dependencies_point_one_way() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     // Which crate may depend on which. Tests of leaves may use leaves of all kinds.
-    let leaf = &["polity-games", "polity-kernel", "polity-learn", "polity-recall"][..];
+    let leaf = &["polity-games", "polity-kernel", "polity-learn", "polity-nn", "polity-recall"][..];
     let kinds = KINDS.map(|kind| format!("polity-{kind}"));
     let catalog: Vec<&str> = kinds.iter().map(String::as_str).chain(["polity-kernel"]).collect();
     let without_leaves =
@@ -177,6 +177,7 @@ fn dependencies_point_one_way() {
         ("polity-base", &[][..]),
         ("polity-games", &["polity-base"][..]),
         ("polity-learn", &["polity-base"][..]),
+        ("polity-nn", &["polity-base"][..]),
         ("polity-kernel", &["polity-base"][..]),
         ("polity-recall", &["polity-kernel"][..]),
         ("polity-catalog", &catalog),
@@ -201,7 +202,9 @@ fn dependencies_point_one_way() {
         "minijinja",
         "postcard",
         "proptest",
+        "pulp",
         "rayon",
+        "safetensors",
         "schemars",
         "serde",
         "serde_json",
@@ -250,6 +253,7 @@ fn pure_crates_reach_for_nothing_outside() {
         "polity-games/src",
         "polity-kernel/src",
         "polity-learn/src",
+        "polity-nn/src",
         "polity-recall/src",
         "polity-stats/src",
     ]

@@ -90,8 +90,8 @@ impl Dqn {
             let sum = tape.sum(square);
             [tape.scale(sum, 0.5 / n as f32)]
         })?;
-        clip(&mut found.of, self.params.norm as f32);
-        adam.step(&mut weights, &found.of, self.params.rate as f32);
+        clip(&mut found.of, self.params.max_grad_norm as f32);
+        adam.step(&mut weights, &found.of, self.params.learning_rate as f32);
         weights.finite()?;
         Ok(Model { weights, adam })
     }
@@ -129,12 +129,12 @@ impl Policy for Dqn {
             numbers: senses.numbers(),
             choices: senses.choices(),
             hidden: params.hidden.clone(),
-            squash: params.squash,
+            activation: params.activation,
         };
         let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
         let (mut first, mut draws) = (Weights::default(), Draws::new(seed, Stream::Learner, 0, whose));
         let sizes = [about.numbers.len(), about.choices.len()];
-        let q = net(&mut first, "policy", sizes, (params.hidden.as_slice(), params.squash), 1.0, &mut draws);
+        let q = net(&mut first, "policy", sizes, (params.hidden.as_slice(), params.activation), 1.0, &mut draws);
         Ok(Dqn { params, senses, about, q, first, seed, whose })
     }
 
@@ -143,7 +143,7 @@ impl Policy for Dqn {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.params.memory as usize * (self.senses.row_bytes() + 4)
+        self.params.buffer_rounds as usize * (self.senses.row_bytes() + 4)
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
@@ -203,10 +203,10 @@ impl CohortPolicy for Dqn {
             }
         };
         let choices: Vec<u16> = seen.agents.iter().enumerate().map(choose).collect();
-        shared.replay.push(seen.clone(), choices, if learns { self.params.memory as usize } else { 1 });
-        if learns && round >= self.params.begin && round.is_multiple_of(self.params.every) {
+        shared.replay.push(seen.clone(), choices, if learns { self.params.buffer_rounds as usize } else { 1 });
+        if learns && round >= self.params.learning_starts && round.is_multiple_of(self.params.train_every) {
             let mut draws = Draws::new(self.seed, Stream::Learner, round, self.whose);
-            for _ in 0..self.params.steps {
+            for _ in 0..self.params.gradient_steps {
                 let batch = shared.replay.batch(self.params.minibatch as usize, &mut draws);
                 if batch.choices.is_empty() {
                     break;
@@ -215,7 +215,7 @@ impl CohortPolicy for Dqn {
                 let wrong = |error| Fault(format!("update {} of `dqn`: {error}", shared.updates + 1));
                 shared.model.set(model.map_err(wrong)?);
                 shared.updates += 1;
-                if shared.updates.is_multiple_of(self.params.refresh) {
+                if shared.updates.is_multiple_of(self.params.target_update) {
                     shared.target.set(shared.model.weights.clone());
                 }
             }

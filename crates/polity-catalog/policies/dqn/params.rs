@@ -1,7 +1,7 @@
 //! Parameters of deep Q-learning.
 
 use polity_kernel::Invalid;
-use polity_nn::Squash;
+use polity_nn::Activation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,33 +16,33 @@ pub struct Params {
     /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
     pub hidden: Vec<usize>,
     /// The function after each hidden layer.
-    pub squash: Squash,
+    pub activation: Activation,
     /// Rounds that are remembered, of all agents.
-    pub memory: u32,
+    pub buffer_rounds: u32,
     /// The round before which nothing is learned.
-    pub begin: u32,
+    pub learning_starts: u32,
     /// Rounds from one update to the next.
-    pub every: u32,
+    pub train_every: u32,
     /// Steps of the optimiser in an update.
-    pub steps: u32,
+    pub gradient_steps: u32,
     /// Decisions in a step of the optimiser.
     pub minibatch: u32,
     /// Steps of the optimiser from one refreshing of the target network to the next.
-    pub refresh: u32,
+    pub target_update: u32,
     /// Whether the network itself names the best later choice, and the target network only its value (double Q-learning).
     pub double: bool,
     /// Step size of Adam.
-    pub rate: f64,
+    pub learning_rate: f64,
     /// What a reward is worth one decision later (discount γ); 0 to 1.
     pub discount: f64,
     /// Probability with which a decision is drawn at random (ε) at the start; 0 to 1.
-    pub explore: f64,
+    pub epsilon_start: f64,
     /// What that probability falls to; 0 to 1.
-    pub least: f64,
+    pub epsilon_end: f64,
     /// Rounds until it has fallen.
-    pub over: u32,
+    pub epsilon_rounds: u32,
     /// The longest gradient; longer ones are scaled down.
-    pub norm: f64,
+    pub max_grad_norm: f64,
     /// The round from which the agents take the best choices and learn no more. Default: never.
     pub stop: Option<u32>,
 }
@@ -53,20 +53,20 @@ impl Default for Params {
             observe: None,
             reward: "last-reward".into(),
             hidden: vec![64, 64],
-            squash: Squash::Relu,
-            memory: 2_000,
-            begin: 50,
-            every: 1,
-            steps: 1,
+            activation: Activation::Relu,
+            buffer_rounds: 2_000,
+            learning_starts: 50,
+            train_every: 1,
+            gradient_steps: 1,
             minibatch: 128,
-            refresh: 250,
+            target_update: 250,
             double: true,
-            rate: 1e-3,
+            learning_rate: 1e-3,
             discount: 0.99,
-            explore: 1.0,
-            least: 0.05,
-            over: 500,
-            norm: 10.0,
+            epsilon_start: 1.0,
+            epsilon_end: 0.05,
+            epsilon_rounds: 500,
+            max_grad_norm: 10.0,
             stop: None,
         }
     }
@@ -79,16 +79,21 @@ impl Params {
         for size in &self.hidden {
             Invalid::within(1..=1_024, "hidden", *size)?;
         }
-        Invalid::within(2..=1_000_000, "memory", self.memory)?;
-        for (key, value) in
-            [("every", self.every), ("steps", self.steps), ("minibatch", self.minibatch), ("refresh", self.refresh)]
-        {
+        Invalid::within(2..=1_000_000, "buffer_rounds", self.buffer_rounds)?;
+        for (key, value) in [
+            ("train_every", self.train_every),
+            ("gradient_steps", self.gradient_steps),
+            ("minibatch", self.minibatch),
+            ("target_update", self.target_update),
+        ] {
             Invalid::within(1..=1_000_000, key, value)?;
         }
-        for (key, value) in [("discount", self.discount), ("explore", self.explore), ("least", self.least)] {
+        for (key, value) in
+            [("discount", self.discount), ("epsilon_start", self.epsilon_start), ("epsilon_end", self.epsilon_end)]
+        {
             Invalid::within(0.0..=1.0, key, value)?;
         }
-        for (key, value) in [("rate", self.rate), ("norm", self.norm)] {
+        for (key, value) in [("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)] {
             let fits = value > 0.0 && value.is_finite();
             Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
         }

@@ -11,7 +11,7 @@ use polity_nn::Array;
 use serde_json::{Value, json};
 
 fn balancing(rounds: u32, more: &Value) -> Value {
-    let mut policy = json!({"kind": "dqn", "over": 300, "refresh": 100});
+    let mut policy = json!({"kind": "dqn", "epsilon_rounds": 300, "target_update": 100});
     more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
     json!({"seed": 3, "rounds": rounds, "agents": 16, "topology": {"kind": "none"}, "world": {"kind": "cart-pole"},
         "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "episode-return"}]})
@@ -59,7 +59,7 @@ fn a_batch_is_drawn_from_rounds_and_what_came_after() {
 
 #[test]
 fn weights_are_the_same_for_any_number_of_shards() {
-    let scenario = balancing(80, &json!({"hidden": [16], "begin": 10}));
+    let scenario = balancing(80, &json!({"hidden": [16], "learning_starts": 10}));
     let [one, two] = [1, 2].map(|shards| play_with(&scenario, &Inputs::default(), shards));
     assert_eq!(one.outcome.digest, two.outcome.digest);
     assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
@@ -67,7 +67,7 @@ fn weights_are_the_same_for_any_number_of_shards() {
 
 #[test]
 fn a_loss_that_is_no_number_stops_the_run_and_is_named() {
-    let mut society = open(&balancing(100, &json!({"rate": 1e38})), &Inputs::default(), 1).unwrap();
+    let mut society = open(&balancing(100, &json!({"learning_rate": 1e38})), &Inputs::default(), 1).unwrap();
     let error = loop {
         match society.poll(Vec::new()) {
             Ok(_) => assert!(society.next_round() < 99),
@@ -79,7 +79,7 @@ fn a_loss_that_is_no_number_stops_the_run_and_is_named() {
 
 #[test]
 fn what_cannot_be_learned_is_refused() {
-    for (more, key) in [(json!({"observe": ["weather"]}), "observe"), (json!({"memory": 1}), "memory")] {
+    for (more, key) in [(json!({"observe": ["weather"]}), "observe"), (json!({"buffer_rounds": 1}), "buffer_rounds")] {
         let why = refused(&balancing(1, &more));
         assert!(why.contains(key), "{why}");
     }

@@ -19,22 +19,25 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.cohort_policy::<Learned>(files);
 }
 
+/// Weights for a first try, learned in `cart-pole`.
+const EXAMPLE: &[u8] = include_bytes!("cart-pole.safetensors");
+
 /// Parameters of agents with learned weights.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The weights, from a file that a learner has written: {file: NAME}.
-    weights: WeightsSource,
+    /// The weights, from a file that a learner has written: {file: NAME}. Default: some that were learned in `cart-pole`, for a first try.
+    weights: Option<WeightsSource>,
     /// How a choice is taken.
-    #[serde(default)]
     choose: Choose,
     /// The number that shows the reward of the last round, for the column `episode-return`.
-    #[serde(default = "last_reward")]
     reward: String,
 }
 
-fn last_reward() -> String {
-    "last-reward".into()
+impl Default for Params {
+    fn default() -> Self {
+        Params { weights: None, choose: Choose::Best, reward: "last-reward".into() }
+    }
 }
 
 /// How a choice is taken.
@@ -75,7 +78,8 @@ impl Policy for Learned {
     }];
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
-        let (player, about) = Player::open(setup.weights(&params.weights)?)?;
+        let bytes = params.weights.as_ref().map_or(Ok(EXAMPLE), |source| setup.weights(source))?;
+        let (player, about) = Player::open(bytes)?;
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let message = "were learned with values of choices, which are no probabilities; use `choose: best`";
         Invalid::unless(params.choose == Choose::Best || about.learner != "dqn", "choose", message)?;

@@ -19,7 +19,7 @@ fn learned(choose: &str) -> Value {
 }
 
 fn trained() -> Vec<u8> {
-    let ppo = json!({"kind": "ppo", "horizon": 32, "minibatch": 128, "rate": 0.002});
+    let ppo = json!({"kind": "ppo", "horizon": 32, "minibatch": 128, "learning_rate": 0.002});
     let played = play(&scenario(&json!({"kind": "cart-pole"}), 1_000, &ppo));
     played.society.weights().unwrap().remove(0).1
 }

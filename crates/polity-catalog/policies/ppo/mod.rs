@@ -89,11 +89,11 @@ impl Policy for Ppo {
             numbers: senses.numbers(),
             choices: senses.choices(),
             hidden: params.hidden.clone(),
-            squash: params.squash,
+            activation: params.activation,
         };
         let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
         let mut draws = Draws::new(seed, Stream::Learner, 0, whose);
-        let (mut first, layers) = (Weights::default(), (params.hidden.as_slice(), params.squash));
+        let (mut first, layers) = (Weights::default(), (params.hidden.as_slice(), params.activation));
         let inputs = about.numbers.len();
         let policy = net(&mut first, "policy", [inputs, about.choices.len()], layers, 0.01, &mut draws);
         let value = net(&mut first, "value", [inputs, 1], layers, 1.0, &mut draws);

@@ -2,7 +2,7 @@
 
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
-use polity_nn::Squash;
+use polity_nn::Activation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub struct Params {
     /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
     pub hidden: Vec<usize>,
     /// The function after each hidden layer.
-    pub squash: Squash,
+    pub activation: Activation,
     /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
     pub weights: Option<WeightsSource>,
     /// Rounds between updates (horizon T).
@@ -29,7 +29,7 @@ pub struct Params {
     /// Decisions in a step of the optimiser (minibatch size M).
     pub minibatch: u32,
     /// Step size of Adam.
-    pub rate: f64,
+    pub learning_rate: f64,
     /// Whether the step size falls to 0 towards the end of the run.
     pub anneal: bool,
     /// What a reward is worth one decision later (discount γ); 0 to 1.
@@ -43,7 +43,7 @@ pub struct Params {
     /// Weight of the entropy in the loss (c2).
     pub entropy_weight: f64,
     /// The longest gradient; longer ones are scaled down.
-    pub norm: f64,
+    pub max_grad_norm: f64,
     /// A teacher whose choices the network imitates at first. Default: none.
     pub teacher: Option<Teacher>,
     /// The round from which the agents take the best choices and learn no more. Default: never.
@@ -79,19 +79,19 @@ impl Default for Params {
             reward: "last-reward".into(),
             reward_scale: 1.0,
             hidden: vec![64, 64],
-            squash: Squash::Tanh,
+            activation: Activation::Tanh,
             weights: None,
             horizon: 128,
             epochs: 4,
             minibatch: 256,
-            rate: 2.5e-4,
+            learning_rate: 2.5e-4,
             anneal: false,
             discount: 0.99,
             lambda: 0.95,
             clip: 0.2,
             value_weight: 0.5,
             entropy_weight: 0.01,
-            norm: 0.5,
+            max_grad_norm: 0.5,
             teacher: None,
             stop: None,
         }
@@ -115,8 +115,12 @@ impl Params {
         }
         Invalid::within(0.0..=1.0, "discount", self.discount)?;
         Invalid::within(0.0..=1.0, "lambda", self.lambda)?;
-        let positive =
-            [("rate", self.rate), ("clip", self.clip), ("norm", self.norm), ("reward_scale", self.reward_scale)];
+        let positive = [
+            ("learning_rate", self.learning_rate),
+            ("clip", self.clip),
+            ("max_grad_norm", self.max_grad_norm),
+            ("reward_scale", self.reward_scale),
+        ];
         for (key, value) in positive {
             let fits = value > 0.0 && value.is_finite();
             Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;

@@ -17,7 +17,7 @@ fn learners(seed: u64, rounds: u32, agents: u32, world: &Value, policy: &Value) 
 }
 
 fn balancing(seed: u64, rounds: u32, more: &Value) -> Value {
-    let mut policy = json!({"horizon": 32, "minibatch": 128, "rate": 0.002});
+    let mut policy = json!({"horizon": 32, "minibatch": 128, "learning_rate": 0.002});
     more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
     let mut scenario = learners(seed, rounds, 16, &json!({"kind": "cart-pole"}), &policy);
     scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
@@ -102,7 +102,7 @@ fn poles_are_balanced_by_those_who_look_ahead() {
 #[test]
 fn players_of_a_common_interest_find_it() {
     let game = "NFG 1 R \"common\" { \"a\" \"b\" } { { \"x\" \"y\" } { \"x\" \"y\" } } \"\" 2 2 1 1 1 1 0 0";
-    let policy = json!({"horizon": 8, "rate": 0.01, "entropy_weight": 0.0});
+    let policy = json!({"horizon": 8, "learning_rate": 0.01, "entropy_weight": 0.0});
     let mut scenario = learners(3, 400, 20, &json!({"kind": "matrix-game", "game": game}), &policy);
     scenario["metrics"] = json!([{"kind": "mean", "of": "played-x"}]);
     let played = metric(play(&scenario).rounds.last().unwrap(), "played-x.mean");
@@ -133,7 +133,7 @@ fn weights_are_the_same_for_any_number_of_shards_and_after_a_snapshot() {
 
 #[test]
 fn a_loss_that_is_no_number_stops_the_run_and_is_named() {
-    let mut society = open(&balancing(1, 200, &json!({"rate": 1e38})), &Inputs::default(), 1).unwrap();
+    let mut society = open(&balancing(1, 200, &json!({"learning_rate": 1e38})), &Inputs::default(), 1).unwrap();
     let error = loop {
         match society.poll(Vec::new()) {
             Ok(_) => assert!(society.next_round() < 199),

@@ -84,8 +84,8 @@ impl Ppo {
                     }
                     [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
                 })?;
-                clip(&mut found.of, params.norm as f32);
-                adam.step(&mut weights, &found.of, (params.rate * left) as f32);
+                clip(&mut found.of, params.max_grad_norm as f32);
+                adam.step(&mut weights, &found.of, (params.learning_rate * left) as f32);
             }
         }
         weights.finite()?;

@@ -144,8 +144,8 @@ impl Reinforce {
             let sum = tape.sum(weighted);
             [tape.scale(sum, -1.0 / n as f32)]
         })?;
-        clip(&mut found.of, self.params.norm as f32);
-        adam.step(&mut weights, &found.of, self.params.rate as f32);
+        clip(&mut found.of, self.params.max_grad_norm as f32);
+        adam.step(&mut weights, &found.of, self.params.learning_rate as f32);
         weights.finite()?;
         Ok(Model { weights, adam })
     }
@@ -179,12 +179,12 @@ impl Policy for Reinforce {
             numbers: senses.numbers(),
             choices: senses.choices(),
             hidden: params.hidden.clone(),
-            squash: params.squash,
+            activation: params.activation,
         };
         let mut draws = Draws::new(setup.shared_context.seed, Stream::Learner, 0, setup.cohort.start);
         let mut first = Weights::default();
         let sizes = [about.numbers.len(), about.choices.len()];
-        let policy = net(&mut first, "policy", sizes, (params.hidden.as_slice(), params.squash), 0.01, &mut draws);
+        let policy = net(&mut first, "policy", sizes, (params.hidden.as_slice(), params.activation), 0.01, &mut draws);
         Ok(Reinforce { params, senses, about, policy, first })
     }
 

@@ -1,7 +1,7 @@
 //! Parameters of REINFORCE.
 
 use polity_kernel::Invalid;
-use polity_nn::Squash;
+use polity_nn::Activation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,15 +16,15 @@ pub struct Params {
     /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
     pub hidden: Vec<usize>,
     /// The function after each hidden layer.
-    pub squash: Squash,
+    pub activation: Activation,
     /// Step size of Adam.
-    pub rate: f64,
+    pub learning_rate: f64,
     /// What a reward is worth one decision later (discount γ); 0 to 1.
     pub discount: f64,
     /// Whether the mean return is subtracted from returns (a baseline).
     pub baseline: bool,
     /// The longest gradient; longer ones are scaled down.
-    pub norm: f64,
+    pub max_grad_norm: f64,
     /// The round from which the agents take the best choices and learn no more. Default: never.
     pub stop: Option<u32>,
 }
@@ -35,11 +35,11 @@ impl Default for Params {
             observe: None,
             reward: "last-reward".into(),
             hidden: vec![64],
-            squash: Squash::Tanh,
-            rate: 0.01,
+            activation: Activation::Tanh,
+            learning_rate: 0.01,
             discount: 0.99,
             baseline: true,
-            norm: 10.0,
+            max_grad_norm: 10.0,
             stop: None,
         }
     }
@@ -53,7 +53,7 @@ impl Params {
             Invalid::within(1..=1_024, "hidden", *size)?;
         }
         Invalid::within(0.0..=1.0, "discount", self.discount)?;
-        for (key, value) in [("rate", self.rate), ("norm", self.norm)] {
+        for (key, value) in [("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)] {
             let fits = value > 0.0 && value.is_finite();
             Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
         }

@@ -69,8 +69,8 @@ fn weights_are_the_same_for_any_number_of_shards() {
 
 #[test]
 fn what_cannot_be_learned_is_refused() {
-    let why = refused(&balancing(1, &json!({"rate": 0.0})));
-    assert!(why.contains("rate"), "{why}");
+    let why = refused(&balancing(1, &json!({"learning_rate": 0.0})));
+    assert!(why.contains("learning_rate"), "{why}");
     let mut scenario = balancing(1, &json!({"reward": "own-score"}));
     scenario["world"] = json!({"kind": "dilemma"});
     let why = refused(&scenario);

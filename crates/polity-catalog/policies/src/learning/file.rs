@@ -4,7 +4,7 @@ use super::Senses;
 use polity_kernel::Invalid;
 use polity_kernel::policy::Fault;
 use polity_kernel::rng::{Draws, Stream};
-use polity_nn::{Array, Mlp, Squash, Weights, outputs};
+use polity_nn::{Activation, Array, Mlp, Weights, outputs};
 use serde::{Deserialize, Serialize};
 
 /// What is said in a file of weights: who learned them, from what.
@@ -21,7 +21,7 @@ pub struct About {
     /// The sizes of the layers between.
     pub hidden: Vec<usize>,
     /// The function between layers.
-    pub squash: Squash,
+    pub activation: Activation,
 }
 
 /// Makes a network from what is seen to these outputs. `gain`: that of the last layer.
@@ -29,12 +29,12 @@ pub fn net(
     weights: &mut Weights,
     name: &str,
     [from, to]: [usize; 2],
-    (hidden, squash): (&[usize], Squash),
+    (hidden, activation): (&[usize], Activation),
     gain: f64,
     draws: &mut Draws,
 ) -> Mlp {
     let sizes: Vec<usize> = [from].iter().chain(hidden).chain(&[to]).copied().collect();
-    Mlp::new(weights, name, &sizes, squash, gain, draws)
+    Mlp::new(weights, name, &sizes, activation, gain, draws)
 }
 
 impl About {
@@ -99,7 +99,7 @@ impl Player {
         let sizes = [about.numbers.len(), about.choices.len()];
         // What they begin with is replaced.
         let mut draws = Draws::new(0, Stream::Learner, 0, 0);
-        let policy = net(&mut weights, "policy", sizes, (about.hidden.as_slice(), about.squash), 1.0, &mut draws);
+        let policy = net(&mut weights, "policy", sizes, (about.hidden.as_slice(), about.activation), 1.0, &mut draws);
         weights.take(&found).map_err(|error| wrong(error.to_string()))?;
         weights.finite().map_err(|error| wrong(error.to_string()))?;
         Ok((Player { policy, weights }, about))
