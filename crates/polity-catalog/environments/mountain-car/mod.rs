@@ -85,7 +85,7 @@ impl Environment for MountainCar {
     /// A car without a move rolls.
     fn step(&self, drive: &mut Drive, moves: &[Move], _: &mut Draws) -> StepResult {
         let push = match moves.first().map(|made| &made.argument) {
-            Some(Value::Choice(way)) => f64::from(*way as u32) - 1.0,
+            Some(Value::Choice(way)) => f64::from(*way) - 1.0,
             _ => 0.0,
         };
         drive.car.step(push);

@@ -109,9 +109,9 @@ impl Scene {
             }
         }
         for (body, force) in self.agents.iter_mut().zip(&forces) {
-            for axis in 0..2 {
-                body.at[axis] += body.velocity[axis] * STEP;
-                body.velocity[axis] = body.velocity[axis] * (1.0 - DAMPING) + force[axis] * STEP;
+            for ((at, velocity), force) in body.at.iter_mut().zip(&mut body.velocity).zip(force) {
+                *at += *velocity * STEP;
+                *velocity = *velocity * (1.0 - DAMPING) + force * STEP;
             }
         }
         self.steps += 1;

@@ -102,9 +102,9 @@ impl Dqn {
 
     /// Returns the probability with which a decision is drawn at random.
     fn explores(&self, round: u32) -> f64 {
-        let Params { explore, least, over, .. } = self.params;
-        let part = (f64::from(round) / f64::from(over.max(1))).min(1.0);
-        explore + part * (least - explore)
+        let Params { epsilon_start, epsilon_end, epsilon_rounds, .. } = self.params;
+        let part = (f64::from(round) / f64::from(epsilon_rounds.max(1))).min(1.0);
+        epsilon_start + part * (epsilon_end - epsilon_start)
     }
 }
 
