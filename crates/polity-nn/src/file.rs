@@ -2,7 +2,7 @@
 
 use crate::{Array, Weights};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::collections::HashMap;
+use std::iter::once;
 
 /// The key of what is written beside the weights.
 const ABOUT: &str = "polity";
@@ -24,8 +24,8 @@ pub fn write(weights: &Weights, about: &str) -> Result<Vec<u8>, Unreadable> {
         Ok((of.name.as_str(), TensorView::new(Dtype::F32, of.array.shape().to_vec(), bytes).map_err(wrong)?))
     });
     let views = views.collect::<Result<Vec<_>, Unreadable>>()?;
-    // With a single key, the order of the map cannot matter.
-    let about = HashMap::from([(ABOUT.to_owned(), about.to_owned())]);
+    // With a single key, the order of this map cannot matter.
+    let about = once((ABOUT.to_owned(), about.to_owned())).collect();
     safetensors::serialize(views, Some(about)).map_err(wrong)
 }
 
