@@ -5,7 +5,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{About, Kept, NONE, Returns, Seen, Senses, best, net};
+use crate::learning::{About, Kept, NONE, Returns, Seen, Senses, best, episode_return, net};
 use params::Params;
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
@@ -113,24 +113,12 @@ impl Policy for Dqn {
     const SUMMARY: &'static str = "Learns the values of choices with a network; a cohort shares it (Mnih et al. 2015)";
     type Params = Params;
     type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[StateColumn {
-        name: "episode-return",
-        doc: "the agent's total reward in its last episode that ended; 0 before the first has",
-        range: None,
-        value: |_, returns| returns.last(),
-    }];
+    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         params.check()?;
         let senses = Senses::open(params.observe.as_deref(), &params.reward, setup)?;
-        let about = About {
-            learner: Self::NAME.into(),
-            world: setup.world.into(),
-            numbers: senses.numbers(),
-            choices: senses.choices(),
-            hidden: params.hidden.clone(),
-            activation: params.activation,
-        };
+        let about = About::new(Self::NAME, setup, &senses, &params.hidden, params.activation);
         let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
         let (mut first, mut draws) = (Weights::default(), Draws::new(seed, Stream::Learner, 0, whose));
         let sizes = [about.numbers.len(), about.choices.len()];
@@ -147,11 +135,8 @@ impl Policy for Dqn {
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let (reward, ended) = self.senses.outcome(turn.observation);
-        returns.add(reward, ended);
-        if let Some(choice) = turn.shared::<Shared>()?.replay.decided(turn.who) {
-            self.senses.act(turn, choice);
-        }
+        let choice = turn.shared::<Shared>()?.replay.decided(turn.who);
+        self.senses.act(returns, turn, choice);
         Ok(())
     }
 }

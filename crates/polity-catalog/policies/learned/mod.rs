@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{NONE, Player, Returns, Seen, Senses, best, sampled};
+use crate::learning::{NONE, Player, Returns, Seen, Senses, best, episode_return, sampled};
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
@@ -70,12 +70,7 @@ impl Policy for Learned {
     const SUMMARY: &'static str = "Does what a network has learned, from a file of weights";
     type Params = Params;
     type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[StateColumn {
-        name: "episode-return",
-        doc: "the agent's total reward in its last episode that ended; 0 before the first has",
-        range: None,
-        value: |_, returns| returns.last(),
-    }];
+    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let bytes = params.weights.as_ref().map_or(Ok(EXAMPLE), |source| setup.weights(source))?;
@@ -99,12 +94,9 @@ impl Policy for Learned {
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let (reward, ended) = self.senses.outcome(turn.observation);
-        returns.add(reward, ended);
         let Chosen { agents, choices } = turn.shared()?;
-        if let Ok(row) = agents.binary_search(&turn.who) {
-            self.senses.act(turn, choices[row]);
-        }
+        let choice = agents.binary_search(&turn.who).ok().map(|row| choices[row]);
+        self.senses.act(returns, turn, choice);
         Ok(())
     }
 }

@@ -5,7 +5,9 @@ mod params;
 mod tests;
 mod update;
 
-use crate::learning::{About, Kept, NONE, Player, Returns, Rollout, Seen, Senses, Step, best, net, sampled};
+use crate::learning::{
+    About, Kept, NONE, Player, Returns, Rollout, Seen, Senses, Step, best, episode_return, net, sampled,
+};
 use params::Params;
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
@@ -73,24 +75,12 @@ impl Policy for Ppo {
         "Learns by proximal policy optimisation; a cohort shares one network (Schulman et al. 2017)";
     type Params = Params;
     type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[StateColumn {
-        name: "episode-return",
-        doc: "the agent's total reward in its last episode that ended; 0 before the first has",
-        range: None,
-        value: |_, returns| returns.last(),
-    }];
+    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         params.check()?;
         let senses = Senses::open(params.observe.as_deref(), &params.reward, setup)?;
-        let about = About {
-            learner: Self::NAME.into(),
-            world: setup.world.into(),
-            numbers: senses.numbers(),
-            choices: senses.choices(),
-            hidden: params.hidden.clone(),
-            activation: params.activation,
-        };
+        let about = About::new(Self::NAME, setup, &senses, &params.hidden, params.activation);
         let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
         let mut draws = Draws::new(seed, Stream::Learner, 0, whose);
         let (mut first, layers) = (Weights::default(), (params.hidden.as_slice(), params.activation));
@@ -121,11 +111,8 @@ impl Policy for Ppo {
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let (reward, ended) = self.senses.outcome(turn.observation);
-        returns.add(reward, ended);
-        if let Some(choice) = turn.shared::<Shared>()?.rollout.decided(turn.who) {
-            self.senses.act(turn, choice);
-        }
+        let choice = turn.shared::<Shared>()?.rollout.decided(turn.who);
+        self.senses.act(returns, turn, choice);
         Ok(())
     }
 }

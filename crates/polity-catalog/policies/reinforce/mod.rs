@@ -4,7 +4,9 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{About, Kept, NONE, Returns, Rollout, Seen, Senses, Step, best, net, normalised, sampled};
+use crate::learning::{
+    About, Kept, NONE, Returns, Rollout, Seen, Senses, Step, best, episode_return, net, normalised, sampled,
+};
 use params::Params;
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
@@ -161,26 +163,14 @@ impl Policy for Reinforce {
         "Learns by policy gradients from whole episodes; a cohort shares one network (Williams 1992)";
     type Params = Params;
     type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[StateColumn {
-        name: "episode-return",
-        doc: "the agent's total reward in its last episode that ended; 0 before the first has",
-        range: None,
-        value: |_, returns| returns.last(),
-    }];
+    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         params.check()?;
         let senses = Senses::open(params.observe.as_deref(), &params.reward, setup)?;
         let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
-        let about = About {
-            learner: Self::NAME.into(),
-            world: setup.world.into(),
-            numbers: senses.numbers(),
-            choices: senses.choices(),
-            hidden: params.hidden.clone(),
-            activation: params.activation,
-        };
+        let about = About::new(Self::NAME, setup, &senses, &params.hidden, params.activation);
         let mut draws = Draws::new(setup.shared_context.seed, Stream::Learner, 0, setup.cohort.start);
         let mut first = Weights::default();
         let sizes = [about.numbers.len(), about.choices.len()];
@@ -198,11 +188,8 @@ impl Policy for Reinforce {
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let (reward, ended) = self.senses.outcome(turn.observation);
-        returns.add(reward, ended);
-        if let Some(choice) = turn.shared::<Shared>()?.rollout.decided(turn.who) {
-            self.senses.act(turn, choice);
-        }
+        let choice = turn.shared::<Shared>()?.rollout.decided(turn.who);
+        self.senses.act(returns, turn, choice);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Senses;
 use polity_kernel::Invalid;
-use polity_kernel::policy::Fault;
+use polity_kernel::policy::{Fault, PolicySetup};
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Array, Mlp, Weights, outputs};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,25 @@ pub fn net(
 }
 
 impl About {
+    /// Says what a learner sees and chooses from in a world, and the shape of its network.
+    #[must_use]
+    pub fn new(
+        learner: &str,
+        setup: &PolicySetup<'_>,
+        senses: &Senses,
+        hidden: &[usize],
+        activation: Activation,
+    ) -> Self {
+        About {
+            learner: learner.into(),
+            world: setup.world.into(),
+            numbers: senses.numbers(),
+            choices: senses.choices(),
+            hidden: hidden.to_vec(),
+            activation,
+        }
+    }
+
     /// Returns weights as a file.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod senses;
 
 pub use file::{About, Player, net};
 pub use kept::Kept;
-pub use returns::Returns;
+pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
 pub use senses::{Seen, Senses};
 

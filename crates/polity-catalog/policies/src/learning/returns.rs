@@ -1,5 +1,6 @@
 //! What an agent has got in its episodes.
 
+use polity_kernel::policy::{Policy, StateColumn};
 use serde::{Deserialize, Serialize};
 
 /// What an agent has got in its episodes, undiscounted.
@@ -24,5 +25,16 @@ impl Returns {
     #[must_use]
     pub fn last(&self) -> f64 {
         self.last
+    }
+}
+
+/// Returns the column `episode-return`, the learning curve of a learner.
+#[must_use]
+pub const fn episode_return<P: Policy<State = Returns>>() -> StateColumn<P> {
+    StateColumn {
+        name: "episode-return",
+        doc: "the agent's total reward in its last episode that ended; 0 before the first has",
+        range: None,
+        value: |_, returns| returns.last(),
     }
 }

@@ -1,5 +1,6 @@
 //! What a learner sees of a world, and what it chooses from.
 
+use super::Returns;
 use polity_kernel::AgentId;
 use polity_kernel::Invalid;
 use polity_kernel::interface::{ActionArgument, FieldKind, NumberSlot, Observation};
@@ -124,7 +125,7 @@ impl Senses {
 
     /// Returns what an agent got in the last round, and whether that ended its episode.
     #[must_use]
-    pub fn outcome(&self, seen: Observation<'_>) -> (f64, bool) {
+    fn outcome(&self, seen: Observation<'_>) -> (f64, bool) {
         (seen.number(self.reward), self.ended.is_some_and(|ended| seen.number(ended) == 1.0))
     }
 
@@ -144,9 +145,11 @@ impl Senses {
         seen.mask.push(&mask);
     }
 
-    /// Performs a choice.
-    pub fn act(&self, turn: &mut Turn<'_>, choice: u16) {
-        if let Some(Choice { act, value, .. }) = self.choices.get(usize::from(choice)) {
+    /// An agent's turn: counts what it got in the last round, and performs its choice, if it has one.
+    pub fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>, choice: Option<u16>) {
+        let (reward, ended) = self.outcome(turn.observation);
+        returns.add(reward, ended);
+        if let Some(Choice { act, value, .. }) = choice.and_then(|choice| self.choices.get(usize::from(choice))) {
             turn.act(*act, *value);
         }
     }
