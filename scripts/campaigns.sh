@@ -34,6 +34,7 @@ fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
 rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
+networks      cargo test --locked --release -p polity-nn --lib speed -- --ignored --nocapture
 market        cargo test --locked --release -p polity-worlds --lib sessions_a_second -- --ignored --nocapture
 '
 
