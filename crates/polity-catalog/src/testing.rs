@@ -3,12 +3,12 @@
 
 use polity_kernel::ask::{self, Answer, Effect, Usage};
 use polity_kernel::evaluation::Evaluation;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{ItemReport, Machine, Outcome, RoundReport, Then};
 use polity_kernel::population::{Column, Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::society::Society;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub fn registry() -> Registry {
 pub fn open(scenario: &Value, inputs: &Inputs, shards: usize) -> Result<Society, TreeError> {
     let registry = registry();
     let tree = Node::from_json(scenario);
-    match assemble(&tree, &registry, inputs, shards, Box::new(InMemory::default()))? {
+    match assemble(&tree, &registry, inputs, Layout::shards(shards))? {
         Assembled::Society(society) => Ok(*society),
         Assembled::Evaluation(_) => panic!("a society was asked for"),
     }
@@ -145,7 +145,7 @@ pub fn evaluation(scenario: &Value, rows: &[(String, String)]) -> Box<Evaluation
     let texts = BTreeMap::from([("check.py".to_string(), "".into())]);
     let inputs = Inputs { tables, texts, ..Inputs::default() };
     let tree = Node::from_json(scenario);
-    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
+    match assemble(&tree, &registry(), &inputs, Layout::default()).unwrap_or_else(|e| panic!("{e}")) {
         Assembled::Evaluation(evaluation) => evaluation,
         Assembled::Society(_) => panic!("an evaluation was asked for"),
     }

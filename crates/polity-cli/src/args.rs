@@ -11,6 +11,7 @@ pub use servers::*;
 
 use super::numbers::{decimal, few, whole};
 use super::output::LogFormat;
+use super::spread::Spreading;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::sweep::Part;
 use std::num::NonZeroUsize;
@@ -205,6 +206,8 @@ pub enum Verb {
         /// Continue the run if the folder of --out holds one of this very scenario, so that a scheduler can repeat the command.
         #[arg(long, requires = "out")]
         go_on: bool,
+        #[command(flatten)]
+        spreading: Spreading,
         #[command(flatten)]
         access: FileAccess,
         #[command(flatten)]

@@ -31,6 +31,8 @@ pub enum Exit {
     Lost = 8,
     /// Claims do not have the expected outcome.
     Unmet = 9,
+    /// Another process of the run is lost; the run goes on when all are started again.
+    Peers = 75,
 }
 
 /// An error, ready to be shown.
@@ -123,6 +125,7 @@ pub fn exit_of(error: &DriveError) -> Exit {
         DriveError::InRun { error: inner, .. } => exit_of(inner),
         DriveError::Scenario(_) | DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
         DriveError::Lost(_) => Exit::Lost,
+        DriveError::Peers(_) => Exit::Peers,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
         error if is_of_disk(error) => Exit::Disk,

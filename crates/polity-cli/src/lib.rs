@@ -38,6 +38,7 @@ mod serve;
 mod several;
 mod solve;
 mod sources;
+mod spread;
 mod status;
 mod story;
 mod suite;
@@ -56,6 +57,7 @@ use engine::{continues_with, with_engine};
 pub use failure::{Exit, Failure, exit_of};
 use failure::{Source, failure, is_full};
 use flags::{edits, flags, load};
+use spread::Spreading;
 
 /// The allocator of the program `polity`. The library sets none; your own program can choose it with two lines. Without a
 /// dependency of your own on this crate, it is `polity::cli::Allocator`:
@@ -233,10 +235,10 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
 fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, access, full, json } => validate::validate(&files, &access, full, json, registry),
-        Verb::Run { file, common, out, go_on, access, edits, spending, answering, listening } => {
+        Verb::Run { file, common, out, go_on, spreading, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
             let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
-            run(prepared, &source, &common, &answering, listening, (out, go_on), registry)
+            run(prepared, &source, &common, &answering, listening, (out, go_on, spreading), registry)
         }
         Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
@@ -550,7 +552,7 @@ fn run(
     common: &Common,
     answering: &Answering,
     listening: Listening,
-    (out, go_on): (Option<PathBuf>, bool),
+    (out, go_on, spreading): (Option<PathBuf>, bool, Spreading),
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, stop| {
@@ -561,9 +563,13 @@ fn run(
         let mut watch = progress::Bar::new(stop);
         continues_with("run", &out);
         let _doors = answer::open(&out, listening, &watch)?;
-        let ran = match go_on {
-            true => engine.run_or_resume(&prepared, &out, &mut watch),
-            false => engine.run(&prepared, &out, &mut watch),
+        let spread = spreading.place()?;
+        let helps = spread.as_ref().is_some_and(|spread| spread.index() > 0);
+        let engine = &Engine { spread, ..engine.clone() };
+        let ran = match (&engine.spread, go_on) {
+            (Some(_), _) => engine.run_spread(&prepared, &out, &mut watch),
+            (None, true) => engine.run_or_resume(&prepared, &out, &mut watch),
+            (None, false) => engine.run(&prepared, &out, &mut watch),
         };
         let summary = ran.map_err(|e| {
             let mut failure = lost(failure(&e, Some(source)), &e, &out);
@@ -578,12 +584,35 @@ fn run(
             failure
         })?;
         watch.finish();
+        if helps {
+            return Ok(helped(&summary, common));
+        }
         let exit = finish(&summary, common, engine.disk.as_ref(), registry)?;
         if prepared.design.is_some() {
             note("this was a single run of the scenario; `polity sweep` runs its design");
         }
         Ok(exit)
     })
+}
+
+/// Says that the part of a run that this process had is over; process 0 shows the results.
+fn helped(summary: &Summary, common: &Common) -> Exit {
+    let Summary { status, rounds, digest, run, .. } = summary;
+    note(&format!(
+        "this process's part of {run} is over after {rounds} rounds ({status}); process 0 writes the run, digest {digest}"
+    ));
+    if common.json {
+        print_line(&output::json(&summary.to_json()));
+    }
+    exit_of_status(summary.status)
+}
+
+fn exit_of_status(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Stopped => Exit::Stopped,
+        RunStatus::Budget => Exit::Budget,
+        _ => Exit::Done,
+    }
 }
 
 /// Shows the results of a run.
@@ -606,9 +635,5 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     if common.json {
         print_line(&output::json(&summary.to_json()));
     }
-    Ok(match summary.status {
-        RunStatus::Stopped => Exit::Stopped,
-        RunStatus::Budget => Exit::Budget,
-        _ => Exit::Done,
-    })
+    Ok(exit_of_status(summary.status))
 }

@@ -13,10 +13,12 @@ pub use pace::{Pace, Paced};
 use crate::budget::Gate;
 use crate::recorder::Recorder;
 use crate::source::{Broken, FormChange, Ledger, Source};
+use crate::spread::{Agreed, Joined, Others, Wanted};
 use polity_kernel::ask::{Answer, Effect, EffectId, TargetKind};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::journal::{MAX_PAYLOAD, RECORD_HEADER};
+use polity_kernel::layout::Frame;
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
 use polity_store::DriveError;
@@ -55,6 +57,12 @@ impl Stop {
     /// Requests a stop; returns the number of requests so far.
     pub fn ask(&self) -> u8 {
         self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
+    }
+
+    /// Whether to go on waiting for others: until a stop has been requested twice.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        self.0.load(Ordering::SeqCst) < 2
     }
 
     /// Whether a stop has been requested.
@@ -136,7 +144,7 @@ pub struct Writing {
     pub recorder: Recorder,
     /// What has been saved.
     pub saved: Snapshots,
-    /// When to save.
+    /// When to save, besides after a number of rounds ([`Drive::saves`]).
     pub snapshots: SnapshotPlan,
     /// Where weights go at the end.
     pub(crate) learned: Learned,
@@ -239,6 +247,10 @@ pub struct Drive<'a> {
     pub(crate) told: Instant,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
+    /// The other processes of the run, if there are any.
+    pub(crate) others: Option<Others>,
+    /// After how many rounds the state is saved, if after a number of them.
+    pub saves: Option<u32>,
     /// The run's seed, for messages.
     pub seed: u64,
     /// Rounds planned, for progress.
@@ -353,6 +365,9 @@ impl Drive<'_> {
             (Ok(()), None) => Ok(driven),
             (Err(error), writing) => {
                 if let Some(writing) = writing {
+                    if matches!(error, DriveError::Peers(_)) {
+                        writing.journal.commit()?;
+                    }
                     drop(writing.recorder.abandon());
                 }
                 Err(error)
@@ -381,6 +396,7 @@ impl Drive<'_> {
             self.begin(std::mem::take(&mut asked), &mut ready, &mut open)?;
             match step.then {
                 Then::More => self.meanwhile(&mut open, driven)?,
+                Then::Exchange(frames) => self.carry(frames, driven, saved)?,
                 Then::Done(outcome) => {
                     driven.ending = Ending::Done(outcome);
                     return Ok(());
@@ -397,9 +413,11 @@ impl Drive<'_> {
                     if let Some(orders) = &mut self.orders {
                         orders.round(report.round, &report.metrics);
                     }
-                    self.record(*report, wall_ms, &mut saved)?;
+                    let agreed = self.gather()?;
+                    self.record(*report, wall_ms, agreed.save, &mut saved)?;
                     self.stand_still(&mut ready, &mut open, driven, &mut progress)?;
-                    if self.stopping(driven) {
+                    // Several processes stop together or not at all.
+                    if if self.others.is_some() { agreed.stop } else { self.stopping(driven) } {
                         self.save()?;
                         return Ok(());
                     }
@@ -524,8 +542,8 @@ impl Drive<'_> {
                 continue;
             }
             totals.broke(charged.as_ref());
-            if let Some(writing) = &mut self.writing {
-                writing.append(&Event::Broke { id: effect.id, charged })?;
+            if let Some(journal) = self.journal() {
+                append(&journal, &Event::Broke { id: effect.id, charged })?;
             }
             match &mut self.gate {
                 Some(gate) => {
@@ -572,28 +590,28 @@ impl Drive<'_> {
             }
             self.watch.heard(answer, self.machine);
         }
-        if let Some(writing) = &mut self.writing {
-            // Written at once, so that a killed process never pays twice; synced before use.
-            let answers = append_answers(&writing.journal, answers)?;
-            writing.recorder.heard(&answers);
-            ready.extend(answers);
-        } else {
-            ready.extend(answers);
+        if let Some(others) = &mut self.others {
+            others.heard(&answers);
         }
+        // Written at once, so that a killed process never pays twice; synced before use.
+        if let Some(journal) = self.journal() {
+            answers = append_answers(&journal, answers)?;
+        }
+        if let Some(writing) = &mut self.writing {
+            writing.recorder.heard(&answers);
+        }
+        ready.extend(answers);
         Ok(complete)
     }
 
     /// Makes answers durable before use. Meanwhile arrivals are journaled, and calls waiting for a connection are made.
     fn commit_and_listen(&mut self, ready: &[Answer], open: &mut Open, totals: &mut Totals) -> Result<(), DriveError> {
-        let Some(writing) = self.writing.as_mut().filter(|_| !ready.is_empty()) else { return Ok(()) };
-        let Some(commit) = writing.journal.commit_beside()? else { return Ok(()) };
+        let Some(journal) = self.journal().filter(|_| !ready.is_empty()) else { return Ok(()) };
+        let Some(commit) = journal.commit_beside()? else { return Ok(()) };
         loop {
             let idle = self.source.in_flight() == 0;
             if let Some(synced) = commit.wait(if idle { TICK } else { Duration::ZERO }) {
-                if let Some(writing) = &mut self.writing {
-                    writing.journal.committed(synced)?;
-                }
-                return Ok(());
+                return Ok(journal.committed(synced)?);
             }
             if !idle {
                 let answers = self.listen(GLANCE, totals)?;
@@ -622,12 +640,58 @@ impl Drive<'_> {
     }
 
     fn commit(&mut self, ready: &[Answer]) -> Result<(), DriveError> {
-        if let Some(writing) = &mut self.writing
-            && !ready.is_empty()
-        {
-            writing.journal.commit()?;
+        if let Some(journal) = self.journal().filter(|_| !ready.is_empty()) {
+            journal.commit()?;
         }
         Ok(())
+    }
+
+    /// Where answers are durable before use: the run's journal, or the log of a process that helps.
+    fn journal(&self) -> Option<Journal> {
+        let log = || self.others.as_ref().and_then(|others| others.log.clone());
+        self.writing.as_ref().map(|writing| writing.journal.clone()).or_else(log)
+    }
+
+    /// Gives the frames of the society to the other processes, and it theirs. Process 0 takes the others' answers.
+    fn carry(&mut self, frames: Vec<Frame>, driven: &mut Driven, saved: Instant) -> Result<(), DriveError> {
+        let stop = self.stopping(driven);
+        let round = self.machine.next_round();
+        let wanted = match &self.writing {
+            Some(writing) => Wanted {
+                stop,
+                save: saved.elapsed().as_secs_f64() >= writing.snapshots.seconds,
+                gather: writing.recorder.gathers(round),
+            },
+            None => Wanted { stop, ..Wanted::default() },
+        };
+        let asked = self.stop.clone();
+        let Some(others) = &mut self.others else {
+            return Err(DriveError::Peers("the society has frames for other processes, but there are none".into()));
+        };
+        // A second interrupt ends the process; the first one waits for the end of the round.
+        let (frames, answers) = others.carry(frames, wanted, &mut || asked.may_wait())?;
+        if !answers.is_empty() {
+            answers.iter().for_each(|answer| driven.totals.count(answer));
+            if let Some(writing) = &mut self.writing {
+                let answers = append_answers(&writing.journal, answers)?;
+                writing.recorder.heard(&answers);
+            }
+        }
+        let seed = self.seed;
+        self.machine.receive(frames).map_err(|bug| DriveError::Bug { seed, bug })
+    }
+
+    /// What several processes agreed on for the end of the round; process 0 gets what it records of the others' agents.
+    fn gather(&mut self) -> Result<Agreed, DriveError> {
+        let Some(others) = &mut self.others else { return Ok(Agreed::default()) };
+        let agreed = others.agreed();
+        let ended = self.machine.society().is_some_and(polity_kernel::society::Society::has_ended);
+        let what = if ended { agreed.gather.1 } else { agreed.gather.0 };
+        if what.any() {
+            let asked = self.stop.clone();
+            others.gather(self.machine, what, self.seed, &mut || asked.may_wait())?;
+        }
+        Ok(agreed)
     }
 
     /// Waits until someone can proceed; one commit for all answers so far. Leaves `ready` empty if the run is to stop.
@@ -733,15 +797,21 @@ impl Drive<'_> {
         )))
     }
 
-    fn record(&mut self, report: RoundReport, wall_ms: f64, saved: &mut Instant) -> Result<(), DriveError> {
-        let Some(writing) = &mut self.writing else { return Ok(()) };
+    /// Records a round. `save`: whether the processes of the run agreed to save its state.
+    fn record(&mut self, report: RoundReport, wall_ms: f64, save: bool, saved: &mut Instant) -> Result<(), DriveError> {
         let round = report.round;
+        let by_rounds = self.saves.is_some_and(|n| (round + 1).is_multiple_of(n));
+        let Some(writing) = &mut self.writing else {
+            return if by_rounds || save { self.save() } else { Ok(()) };
+        };
         if !self.past.rounds.contains_key(&round) {
             writing.append(&Event::Round { round, sum: report.sum, chain: report.chain })?;
         }
         writing.recorder.round(report, self.machine, wall_ms)?;
-        let by_rounds = writing.snapshots.rounds.is_some_and(|n| (round + 1).is_multiple_of(n));
-        let by_time = saved.elapsed().as_secs_f64() >= writing.snapshots.seconds;
+        let by_time = match &self.others {
+            Some(_) => save,
+            None => saved.elapsed().as_secs_f64() >= writing.snapshots.seconds,
+        };
         if by_rounds || by_time {
             self.save()?;
             *saved = Instant::now();
@@ -751,9 +821,15 @@ impl Drive<'_> {
 
     fn save(&mut self) -> Result<(), DriveError> {
         let seed = self.seed;
-        match &mut self.writing {
-            Some(writing) => writing.save(self.machine, seed),
-            None => Ok(()),
+        let asked = self.stop.clone();
+        let others = match &mut self.others {
+            Some(others) => Some(others.states(self.machine, seed, &mut || asked.may_wait())?),
+            None => None,
+        };
+        match (&mut self.writing, others) {
+            (Some(writing), Some(others)) => writing.save(&Joined { machine: self.machine, others }, seed),
+            (Some(writing), None) => writing.save(self.machine, seed),
+            (None, _) => Ok(()),
         }
     }
 

@@ -151,13 +151,24 @@ impl Health {
         found
     }
 
+    /// Whether nothing is left to be noticed about the acts of cohorts.
+    fn has_seen_all(&self) -> bool {
+        self.groups.iter().all(|group| group.acted && (group.varied || !self.choice))
+    }
+
+    /// Whether it looks at the acts of the next round.
+    #[must_use]
+    pub fn needs_acts(&self) -> bool {
+        self.texts || !self.has_seen_all()
+    }
+
     fn society(&mut self, society: &Society, found: &mut Vec<Finding>) {
         if self.texts {
             let mut texts = Texts::default();
             texts.count(society.acts());
             texts.report(found);
         }
-        if self.groups.iter().all(|group| group.acted && (group.varied || !self.choice)) {
+        if self.has_seen_all() {
             return;
         }
         if self.cohorts.len() != society.ids_assigned() as usize {

@@ -17,6 +17,7 @@ pub mod recorder;
 pub mod results;
 pub mod run;
 pub mod source;
+pub mod spread;
 pub mod sweep;
 pub mod systems;
 mod totals;

@@ -14,6 +14,7 @@ use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::messages::Body;
 use polity_kernel::population;
 use polity_kernel::scenario::{Assembled, At, Check, Scenario};
+use polity_kernel::society::Gather;
 use polity_kernel::topology::Topology;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -309,6 +310,20 @@ impl Recorder {
             Column::F64(shares.iter().map(|share| share.obtained).collect()),
         ];
         Ok(self.tables.push(table, Batch { rows: shares.len(), columns })?)
+    }
+
+    /// What is recorded of the agents after a round, and what if it is the last one: a society over several processes gathers that.
+    #[must_use]
+    pub fn gathers(&self, round: u32) -> (Gather, Gather) {
+        let checks = |at: At| self.checks.iter().any(|check| check.at == at);
+        let states = self.states.is_some_and(|states| (round + 1).is_multiple_of(states.every));
+        let gather = Gather {
+            acts: self.acts.is_some() || self.watch.needs_acts(),
+            messages: self.messages.is_some(),
+            columns: states || checks(At::Round(round)),
+        };
+        let at_end = self.agents.is_some() || self.network.is_some() || checks(At::Last);
+        (gather, Gather { columns: gather.columns || at_end, ..gather })
     }
 
     /// Records a round.

@@ -15,6 +15,7 @@ pub mod failure;
 pub mod interface;
 pub mod items;
 pub mod journal;
+pub mod layout;
 pub mod machine;
 pub mod messages;
 pub mod method;
@@ -27,7 +28,6 @@ pub mod scenario;
 pub mod society;
 pub mod tool;
 pub mod toolbox;
-pub mod transport;
 pub mod world;
 
 pub use polity_base::{

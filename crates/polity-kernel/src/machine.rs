@@ -3,6 +3,7 @@
 use crate::Bug;
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
+use crate::layout::Frame;
 use crate::saved::Sink;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub enum Then {
     More,
     /// Nothing happens until more answers arrive.
     Wait,
+    /// The machine is one of several processes that compute a society. Give these frames to the others, one to each, and what they
+    /// send to [`Machine::receive`]; then poll again, without answers.
+    Exchange(Vec<Frame>),
     /// A round is complete. Poll again, with whatever answers have arrived.
     Round(Box<RoundReport>),
     /// The machine has ended.
@@ -94,6 +98,13 @@ pub struct RoundReport {
 pub trait Machine: Send {
     /// Takes answers (in any order, any number, even none) and continues.
     fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug>;
+    /// Takes one frame from each other process, after [`Then::Exchange`].
+    ///
+    /// # Errors
+    /// Frames for which the machine does not wait.
+    fn receive(&mut self, frames: Vec<Frame>) -> Result<(), Bug> {
+        Err(Bug::Transport(format!("{} frames for a machine that no other process helps", frames.len())))
+    }
     /// Saves everything needed to continue from the barrier between two rounds, as canonical bytes: the same bytes for the same
     /// state. Call it only after a [`Then::Round`].
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug>;

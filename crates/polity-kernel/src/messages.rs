@@ -113,6 +113,8 @@ impl<'a> Vector<'a> {
     }
 }
 
+/// Bytes of a message in a frame.
+const PACKED: usize = size_of::<PackedMessage>();
 /// Bytes of a number.
 const NUMBER: usize = size_of::<f64>();
 
@@ -194,6 +196,55 @@ impl Bucket {
     /// Iterates over messages whose number is a time: (time, sender, channel, recipient within its block).
     pub(crate) fn stamped(&self) -> impl Iterator<Item = (f64, AgentId, u16, AgentId)> + '_ {
         self.messages.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !BYTES, u32::from(l.to)))
+    }
+
+    /// Appends the messages of several buckets for one block to a frame, in order, as plain bytes: how many messages and bytes of
+    /// texts, then 16 bytes for each message, then the texts.
+    pub(crate) fn pack<'b>(buckets: impl Iterator<Item = &'b Bucket> + Clone, to: &mut Vec<u8>) {
+        let messages: usize = buckets.clone().map(Bucket::len).sum();
+        let text: usize = buckets.clone().map(|bucket| bucket.text.len()).sum();
+        to.reserve(2 * NUMBER + messages * PACKED + text);
+        to.extend((messages as u64).to_le_bytes());
+        to.extend((text as u64).to_le_bytes());
+        let mut base = 0;
+        for bucket in buckets.clone() {
+            for PackedMessage { from, to: recipient, tag, word } in &bucket.messages {
+                let word = if tag & BYTES == 0 { *word } else { word + (base << LENGTH_BITS) };
+                let mut bytes = [0; PACKED];
+                bytes[..4].copy_from_slice(&from.to_le_bytes());
+                bytes[4..6].copy_from_slice(&recipient.to_le_bytes());
+                bytes[6..8].copy_from_slice(&tag.to_le_bytes());
+                bytes[8..].copy_from_slice(&word.to_le_bytes());
+                to.extend_from_slice(&bytes);
+            }
+            base += bucket.text.len() as u64;
+        }
+        buckets.for_each(|bucket| to.extend_from_slice(&bucket.text));
+    }
+
+    /// Takes the next bucket off a frame; `None` if the bytes are not one.
+    pub(crate) fn unpack(from: &mut &[u8]) -> Option<Bucket> {
+        let mut length = || {
+            let (length, rest) = from.split_first_chunk::<NUMBER>()?;
+            *from = rest;
+            usize::try_from(u64::from_le_bytes(*length)).ok()
+        };
+        let (messages, text) = (length()?, length()?);
+        let (packed, rest) = from.split_at_checked(messages.checked_mul(PACKED)?)?;
+        let (text, rest) = rest.split_at_checked(text)?;
+        *from = rest;
+        let mut read = Vec::with_capacity(messages);
+        for bytes in packed.chunks_exact(PACKED) {
+            let (mut from, mut to, mut tag, mut word) = ([0; 4], [0; 2], [0; 2], [0; 8]);
+            from.copy_from_slice(&bytes[..4]);
+            to.copy_from_slice(&bytes[4..6]);
+            tag.copy_from_slice(&bytes[6..8]);
+            word.copy_from_slice(&bytes[8..]);
+            let to = Some(u16::from_le_bytes(to)).filter(|to| usize::from(*to) < BLOCK)?;
+            let (from, tag, word) = (u32::from_le_bytes(from), u16::from_le_bytes(tag), u64::from_le_bytes(word));
+            read.push(PackedMessage { from, to, tag, word });
+        }
+        Some(Bucket { messages: read, text: text.to_vec() })
     }
 
     /// Appends an inbox, for one recipient.
@@ -462,6 +513,16 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(&got, &plain);
+            // Nothing changes on the way to another process.
+            let mut frame = Vec::new();
+            Bucket::pack(lanes.iter(), &mut frame);
+            let mut rest = frame.as_slice();
+            let unpacked = Bucket::unpack(&mut rest);
+            prop_assert!(rest.is_empty());
+            let mut carried = Arena::default();
+            carried.fill(unpacked.iter(), false);
+            prop_assert_eq!(&carried, &arena);
+            prop_assert_eq!(Bucket::unpack(&mut &frame[..frame.len() - 1]), None);
             // A late lane is sorted into its place.
             let mut late = Arena::default();
             late.fill(lanes.iter().rev(), true);

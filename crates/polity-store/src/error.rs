@@ -54,6 +54,9 @@ pub enum DriveError {
     /// No model can answer any more. Replies so far are recorded.
     #[error("no model can answer: {0}")]
     Lost(String),
+    /// Another process of the run is lost or could not be joined. What is recorded is kept.
+    #[error("{0}")]
+    Peers(String),
     /// The journal failed.
     #[error("{0}")]
     Journal(#[from] JournalError),

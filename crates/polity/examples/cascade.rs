@@ -7,11 +7,11 @@
 //! a constant, a hyperbola of two parameters fitted to the same first part, and the median growth of the other cascades.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::indexing_slicing)]
 
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::population::{Column, Table};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use polity_stats::student;
 use rayon::prelude::*;
@@ -137,7 +137,7 @@ fn simulated(Setting { look, unequal, share, fans, credit }: Setting, seed: u64)
             "kind": "user", "share": share, "tolerance": 2, "like": 0, "dislike": 0, "comment": 0, "post": 0, "pull": 0, "follow": 0,
         }}],
     });
-    let machine = assemble(&Node::from_json(&scenario), &polity::registry(), &inputs, 1, Box::new(InMemory::default()));
+    let machine = assemble(&Node::from_json(&scenario), &polity::registry(), &inputs, Layout::default());
     let mut society = match machine {
         Ok(Assembled::Society(society)) => society,
         Ok(Assembled::Evaluation(_)) => unreachable!("it has a world"),

@@ -6,12 +6,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used)]
 
 use polity_driver::run::prepare;
+use polity_kernel::layout::Layout;
 use polity_kernel::population::fit::{Marginal, weights};
 use polity_kernel::population::{Column, Share, Table};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, assemble};
 use polity_kernel::topology::Topology;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, Value};
 use polity_store::files;
 use std::path::Path;
@@ -52,8 +52,7 @@ fn survey(agents: i64) -> Result<(), String> {
     let (_, tree) = files::read_file(Path::new(SURVEY)).expect("started in the root of the repository");
     let edits = vec![("agents".to_string(), Node::built(Value::Int(agents)))];
     let prepared = prepare(tree, SURVEY, Path::new("scenarios"), "survey", edits).expect("a scenario in the box");
-    let machine = assemble(&prepared.tree, &polity::registry(), &prepared.inputs, 1, Box::new(InMemory::default()))
-        .expect("it fits");
+    let machine = assemble(&prepared.tree, &polity::registry(), &prepared.inputs, Layout::default()).expect("it fits");
     let seconds = began.elapsed().as_secs_f64();
     let Assembled::Society(society) = machine else { return Err(format!("{SURVEY} is not a society")) };
     let shared_context = society.shared_context();

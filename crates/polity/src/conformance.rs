@@ -1,6 +1,7 @@
 //! The conformance suite: guarantees of every leaf, checked on its own scenario.
 //!
-//! The same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and
+//! The same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; 2 and 3 processes, where the world
+//! can be split; answers shuffled, repeated and
 //! failing; replay; resume in the middle; a fork without changes; a changed number in a snapshot; the golden. A world with prompts is also
 //! played by minds, alone and beside the policies of its scenario. Every new leaf is checked, also those of your own crate: call
 //! [`own_leaves`] with its registry.
@@ -9,11 +10,13 @@ use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::results;
 use polity_driver::run::{Engine, Extent, Prepared, RunStatus, Summary, prepare};
 use polity_driver::source::Faults;
+use polity_driver::spread::Spread;
 use polity_driver::systems::QUANTITIES;
 use polity_kernel::machine::Machine;
+use polity_kernel::layout::Layout;
 use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::saved::{Part, Sink};
-use polity_kernel::scenario::Assembled;
+use polity_kernel::scenario::{Assembled, assemble};
 use polity_kernel::society::Society;
 use polity_kernel::tree::{Node, Value};
 use polity_store::disk::{Disk, SimDisk};
@@ -244,6 +247,12 @@ impl<'a> Suite<'a> {
             let got = self.run(&many, Setting { shards, threads, faults: None });
             self.expect(&format!("{agents} agents on {shards} shards"), &base, got);
         }
+        if self.can_spread(&many) {
+            for (n, faults) in [(2, None), (3, Some(4))] {
+                let got = self.over_processes(&many, n, Setting { faults, ..PLAIN });
+                self.expect(&format!("{agents} agents on {n} processes"), &base, got);
+            }
+        }
     }
 
     /// Runs the other activations that the scenario's world allows, each over threads, shards, a replay and a stop.
@@ -303,6 +312,11 @@ impl<'a> Suite<'a> {
                 Ok(base) => {
                     let got = self.run(&self.prepared, Setting { shards: 3, threads: 5, faults: Some(9) });
                     self.expect("3 shards, 5 threads and faults", &base, got);
+                    let plain = self.prepared.clone();
+                    if self.can_spread(&plain) {
+                        let got = self.over_processes(&plain, 2, Setting { faults: Some(5), ..PLAIN });
+                        self.expect("2 processes and faults", &base, got);
+                    }
                     self.replay(&base);
                 }
                 Err(error) => self.failures.push(error),
@@ -311,6 +325,47 @@ impl<'a> Suite<'a> {
             self.failures.extend(found.into_iter().map(|failure| format!("{what}: {failure}")));
         }
         self.prepared = plain;
+    }
+
+    /// Whether the society runs on several processes. A world in one piece says so.
+    fn can_spread(&mut self, prepared: &Prepared) -> bool {
+        if prepared.tree.get("world").is_none() {
+            return false;
+        }
+        match assemble(&prepared.tree, self.registry, &prepared.inputs, Layout::process(0, 2)) {
+            Ok(_) => true,
+            Err(error) if error.to_string().contains("in one piece") => false,
+            Err(error) => {
+                self.failures.push(format!("over two processes: {error}"));
+                false
+            }
+        }
+    }
+
+    /// Runs over several processes, which are threads here. The folder that process 0 writes is that of one process.
+    fn over_processes(&self, prepared: &Prepared, n: usize, setting: Setting) -> Result<Ran, String> {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let run = |spread: Spread| -> Result<Summary, String> {
+            self.within(setting, || {
+                let engine = Engine { spread: Some(spread), ..self.engine(disk.clone(), setting, Stop::default()) };
+                engine.run_spread(prepared, Path::new(RUN), &mut Unwatched).map_err(|error| error.to_string())
+            })?
+        };
+        let summaries: Vec<Result<Summary, String>> = std::thread::scope(|scope| {
+            let run = &run;
+            let threads: Vec<_> = Spread::threads(n).into_iter().map(|spread| scope.spawn(move || run(spread))).collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended.map(|ended| ended.unwrap_or_else(|_| Err("a process panicked".into()))).collect()
+        });
+        let mut first = None;
+        for summary in summaries {
+            let summary = summary?;
+            let digest = &first.get_or_insert_with(|| summary.clone()).digest;
+            if summary.digest != *digest {
+                return Err(format!("a process that helps has the digest {} instead of {digest}", summary.digest));
+            }
+        }
+        first.map(|summary| Ran { disk, summary }).ok_or_else(|| "no process ran".to_string())
     }
 
     fn replay(&mut self, base: &Ran) {

@@ -65,6 +65,7 @@ impl Environment {
             providers: Arc::new(Providers::within(self.timeout).with(others)),
             disk: self.disk.clone(),
             shards: self.shards,
+            spread: None,
             connections: self.connections,
             memory: self.memory,
             budget,

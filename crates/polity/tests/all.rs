@@ -62,6 +62,7 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
 mod serve;
+mod spread;
 mod status;
 mod steering;
 mod sweep;

@@ -1,8 +1,8 @@
 //! Memory: estimates of scenarios against their actual use, and refusal of those that do not fit before they are created.
 
 use polity_driver::run::prepare;
+use polity_kernel::layout::Layout;
 use polity_kernel::scenario::{MemoryBudget, assemble_within};
-use polity_kernel::transport::InMemory;
 use polity_store::files::yaml;
 use serde_json::Value;
 use std::path::Path;
@@ -35,8 +35,7 @@ fn estimated(scenario: &str) -> f64 {
     let prepared = prepare(yaml::parse(scenario).unwrap(), "test", folder.as_path(), "test", Vec::new()).unwrap();
     let mut memory = MemoryBudget::unlimited();
     let registry = polity::registry();
-    assemble_within(&prepared.tree, &registry, &prepared.inputs, 1, Box::new(InMemory::default()), &mut memory)
-        .unwrap();
+    assemble_within(&prepared.tree, &registry, &prepared.inputs, Layout::default(), &mut memory).unwrap();
     memory.reserved() as f64 / 1e6
 }
 

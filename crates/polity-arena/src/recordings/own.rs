@@ -6,9 +6,9 @@ use polity_driver::run::{Folder, each_answer};
 use polity_kernel::ask::{Answer, Asker, Outcome, Resolution, ResponseFormat, Value};
 use polity_kernel::evaluation::Evaluation;
 use polity_kernel::items::{Item, RECORDED, Scorer};
+use polity_kernel::layout::Layout;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, assemble};
-use polity_kernel::transport::InMemory;
 use polity_store::DriveError;
 use polity_store::disk::RealDisk;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path, choice: Choice<'_>, registry: &Registry) -> Resu
     let folder = Folder::read(Arc::new(RealDisk), path)?;
     let manifest = folder.manifest()?;
     let prepared = folder.prepared(&manifest)?;
-    let machine = assemble(&prepared.tree, registry, &prepared.inputs, 1, Box::new(InMemory::default()))
+    let machine = assemble(&prepared.tree, registry, &prepared.inputs, Layout::default())
         .map_err(|error| DriveError::Folder(error.to_string()))?;
     let Assembled::Evaluation(evaluation) = machine else {
         return Err(wrong(path, "this run is a society; only evaluations have answers to items"));

@@ -6,12 +6,12 @@ use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, ChatMessage, Effect, Outcome, Part, Role, Usage, Value};
 use polity_kernel::evaluation::Evaluation;
 use polity_kernel::interface::Actions;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::method::same_answer;
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -30,7 +30,7 @@ fn debate(scenario: &Json, items: usize) -> Evaluation {
     let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
     let inputs = Inputs { tables, ..Inputs::default() };
     let registry = crate::testing::registry();
-    match assemble(&Node::from_json(scenario), &registry, &inputs, 1, Box::new(InMemory::default())).unwrap() {
+    match assemble(&Node::from_json(scenario), &registry, &inputs, Layout::default()).unwrap() {
         Assembled::Evaluation(evaluation) => *evaluation,
         Assembled::Society(_) => panic!("a debate is an evaluation"),
     }

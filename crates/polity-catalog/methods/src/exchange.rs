@@ -4,11 +4,11 @@
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value};
 use polity_kernel::evaluation::Evaluation;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub fn open(scenario: &Json, columns: &[(&str, Vec<String>)], registry: &Registr
     };
     let table = Table::new(columns.iter().map(column).collect()).unwrap();
     let inputs = Inputs { tables: BTreeMap::from([("items".into(), Arc::new(table))]), ..Inputs::default() };
-    assemble(&Node::from_json(scenario), registry, &inputs, 1, Box::new(InMemory::default()))
+    assemble(&Node::from_json(scenario), registry, &inputs, Layout::default())
 }
 
 /// The questions asked, and the report of every round.

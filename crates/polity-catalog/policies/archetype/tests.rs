@@ -6,6 +6,7 @@ use polity_kernel::Invalid;
 use polity_kernel::ask::{Asker, Effect, Outcome, Question, Request, ResponseFormat, Value};
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::population::Cell;
@@ -13,7 +14,6 @@ use polity_kernel::registry::LeafFiles;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::society::Society;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -269,7 +269,7 @@ fn a_council_that_asks_without_end_is_stopped() {
     let first = |questions: u32| {
         let tree = Node::from_json(&json!({"seed": 6, "rounds": 1, "agents": 3, "world": {"kind": "guess-average"},
             "cohorts": [{"policy": {"kind": "choir", "questions": questions}}]}));
-        match assemble(&tree, &registry, &Inputs::default(), 1, Box::new(InMemory::default())) {
+        match assemble(&tree, &registry, &Inputs::default(), Layout::default()) {
             Ok(Assembled::Society(mut society)) => society.poll(Vec::new()),
             _ => panic!("a society was asked for"),
         }
@@ -287,7 +287,7 @@ fn tallies_are_merged_in_one_tree_and_shared_with_every_shard() {
         "cohorts": [{"policy": {"kind": "choir"}}]});
     let open = |shards| {
         let tree = Node::from_json(&scenario);
-        match assemble(&tree, &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
+        match assemble(&tree, &registry, &Inputs::default(), Layout::shards(shards)) {
             Ok(Assembled::Society(society)) => *society,
             _ => panic!("a society was asked for"),
         }

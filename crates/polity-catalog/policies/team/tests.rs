@@ -5,11 +5,11 @@ use crate::testing::open;
 use polity_kernel::ask::{Answer, Asker, Effect, Outcome, Part, Request, ResponseFormat, Role, Usage, Value};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::items::Item;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ fn evaluated(method: &str, question: &str, members: usize) -> (Vec<Effect>, Opti
     });
     let (registry, inputs) = (registry(), Inputs { tables, ..Inputs::default() });
     let tree = Node::from_json(&scenario);
-    let machine = assemble(&tree, &registry, &inputs, 1, Box::new(InMemory::default())).unwrap();
+    let machine = assemble(&tree, &registry, &inputs, Layout::default()).unwrap();
     let Assembled::Evaluation(mut evaluation) = machine else { panic!("an evaluation was asked for") };
     let mut answer = None;
     let asked = play(&mut *evaluation, |_, then| {

@@ -3,12 +3,12 @@
 
 use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Usage, Value};
 use polity_kernel::evaluation::Evaluation;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{ItemReport, Machine, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::tool::{ToolCall, ToolResult};
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn scenario(before: &str) -> Json {
 }
 
 fn open(scenario: &Json) -> Result<Box<Evaluation>, TreeError> {
-    match assemble(&Node::from_json(scenario), &registry(), &inputs(), 1, Box::new(InMemory::default()))? {
+    match assemble(&Node::from_json(scenario), &registry(), &inputs(), Layout::default())? {
         Assembled::Evaluation(evaluation) => Ok(evaluation),
         Assembled::Society(_) => panic!("an evaluation was asked for"),
     }

@@ -7,9 +7,9 @@ use polity_driver::run::{Folder, each_answer};
 use polity_kernel::ask::{Answer, Asker, Part, Role};
 use polity_kernel::evaluation::Evaluation;
 use polity_kernel::items::recorded_model;
+use polity_kernel::layout::Layout;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, assemble};
-use polity_kernel::transport::InMemory;
 use polity_stats::calibration::influence::{Heard, Opinion};
 use polity_stats::calibration::judging::Choice;
 use polity_stats::calibration::{Answered, OPEN};
@@ -37,7 +37,7 @@ pub(super) fn read(run: &Path, registry: &Registry) -> Result<BTreeMap<String, S
     let folder = Folder::read(Arc::new(RealDisk), run)?;
     let manifest = folder.manifest()?;
     let prepared = folder.prepared(&manifest)?;
-    let machine = assemble(&prepared.tree, registry, &prepared.inputs, 1, Box::new(InMemory::default()))
+    let machine = assemble(&prepared.tree, registry, &prepared.inputs, Layout::default())
         .map_err(|error| Failure::new(Exit::Folder, error.to_string()))?;
     let Assembled::Evaluation(evaluation) = machine else {
         let message = format!("{} is a society; parameters can be fitted to evaluations only", run.display());

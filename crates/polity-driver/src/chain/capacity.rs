@@ -7,9 +7,9 @@ use super::{Record, is_scoring, kind, names};
 use crate::run::Folder;
 use polity_kernel::ask::{Answer, Asker, Outcome, Resolution, ResponseFormat, Task, Value};
 use polity_kernel::items::Item;
+use polity_kernel::layout::Layout;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::assemble;
-use polity_kernel::transport::InMemory;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
 use serde::Serialize;
@@ -64,7 +64,7 @@ impl Record {
     /// As for reading the run, and [`DriveError::Scenario`] if this build cannot assemble its scenario.
     pub fn components(&self, disk: Arc<dyn Disk>, registry: &Registry) -> Result<Vec<Component>, DriveError> {
         let prepared = Folder::read(disk, &self.dir)?.prepared(&self.manifest)?;
-        let machine = assemble(&prepared.tree, registry, &prepared.inputs, 1, Box::new(InMemory::default()))?;
+        let machine = assemble(&prepared.tree, registry, &prepared.inputs, Layout::default())?;
         Ok(machine.evaluation().map_or(Vec::new(), |evaluation| self.scored(evaluation.items())))
     }
 

@@ -17,16 +17,17 @@ use crate::health::alarms;
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Batches, Faults, NullSource, Outside, Ranks, WithPeople};
+use crate::spread::{Others, Spread};
 use crate::traces::{Trace, Traced};
 use polity_kernel::ask::{Answer, Asker, Effect, Usage};
 use polity_kernel::event::Event;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{
     Assembled, Budget, Check, MemoryBudget, Scenario, assemble_within, checks, outline_within,
 };
 use polity_kernel::topology::Unwanted;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use polity_models::models::Providers;
 use polity_models::models::prices::Prices;
@@ -51,6 +52,8 @@ pub struct Engine<'a> {
     pub disk: Arc<dyn Disk>,
     /// Shards of a society.
     pub shards: usize,
+    /// The processes that compute the society together; `None`: this one alone.
+    pub spread: Option<Spread>,
     /// Maximum calls in flight.
     pub connections: usize,
     /// Memory limit of a run in MB (10^6 bytes); `None`: all available memory. A run with a higher estimate does not start.
@@ -77,6 +80,7 @@ impl<'a> Engine<'a> {
             providers: Arc::new(Providers::standard()),
             disk: Arc::new(RealDisk),
             shards: 1,
+            spread: None,
             connections: 1,
             memory: None,
             budget: Budget::default(),
@@ -96,7 +100,7 @@ pub(super) fn checks_of(
     machine.society().map_or(Ok(Vec::new()), |society| checks(scenario, &prepared.inputs, society))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
@@ -179,9 +183,16 @@ impl Engine<'_> {
         MemoryBudget::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
     }
 
+    /// Builds the part of the machine that this process computes: all of it, unless the run is spread over several.
+    pub(super) fn assemble_part(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
+        let Some(spread) = &self.spread else { return self.assemble(prepared) };
+        let Prepared { tree, inputs, .. } = prepared;
+        assemble_within(tree, self.registry, inputs, spread.layout(), &mut self.memory_budget())
+    }
+
     fn assemble_within(&self, prepared: &Prepared, memory: &mut MemoryBudget) -> Result<Assembled, TreeError> {
         let Prepared { tree, inputs, .. } = prepared;
-        assemble_within(tree, self.registry, inputs, self.shards, Box::new(InMemory::default()), memory)
+        assemble_within(tree, self.registry, inputs, Layout::shards(self.shards), memory)
     }
 
     /// Estimated memory of a run of a scenario, in bytes.
@@ -225,7 +236,7 @@ impl Engine<'_> {
         let (agents, asked) = match extent {
             Extent::Outline => {
                 let Prepared { tree, inputs, .. } = prepared;
-                let draft = outline_within(tree, self.registry, inputs, self.shards, &mut memory)?;
+                let draft = outline_within(tree, self.registry, inputs, Layout::shards(self.shards), &mut memory)?;
                 (draft.agents(), engine.check_models(draft.models(), draft.models_of_vectors(), &scenario)?)
             }
             Extent::Whole => {
@@ -276,7 +287,7 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         let prepared = &*self.with_listed(prepared, &scenario)?;
         let engine = self.with_models_of(prepared, &scenario, Some(out))?;
-        let mut machine = self.assemble(prepared)?;
+        let mut machine = self.assemble_part(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;
         if let Some((Unwanted { self_loops, duplicates }, file)) = scenario.dropped_edges(&prepared.inputs) {
             self.outside.notes.tell(&format!(
@@ -303,13 +314,25 @@ impl Engine<'_> {
         let checks = checks_of(&scenario, prepared, &machine)?;
         let (disk, simulated) = (self.disk.clone(), manifest.simulated);
         let nothing = Reader::of_parts(self.disk.as_ref(), &folder.tables(), Default::default());
-        let mut recorder = Recorder::open(disk, &folder.tables(), &machine, &scenario, checks, simulated, 0, &nothing)?;
+        // The first values of all agents: in a run over several processes no other process has been asked yet.
+        let fresh = self.spread.as_ref().map(|_| self.assemble(prepared)).transpose()?;
+        let first = fresh.as_ref().unwrap_or(&machine);
+        let mut recorder = Recorder::open(disk, &folder.tables(), first, &scenario, checks, simulated, 0, &nothing)?;
+        drop(fresh);
         recorder.unpriced(engine.unpriced(&manifest));
         recorder.heard(past.answers.values());
         // Broken tries paid by the original run stay with it.
-        let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
+        let mut past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
         let saved = Snapshots::new(self.disk.clone(), folder.journal());
-        engine.drive(&mut machine, &scenario, folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        let others = match &self.spread {
+            Some(spread) => {
+                let run = prepared.digest();
+                Some(engine.lead(spread, &run, None, true, &journal, &mut past, &mut recorder)?)
+            }
+            None => None,
+        };
+        let parts = (journal, recorder, saved, others);
+        engine.drive(&mut machine, &scenario, folder, parts, past, &budget, &manifest, began, watch)
     }
 
     /// Drives a run until it ends or its parameters are changed.
@@ -319,9 +342,7 @@ impl Engine<'_> {
         machine: &mut Assembled,
         scenario: &Scenario,
         folder: Folder,
-        journal: Journal,
-        recorder: Recorder,
-        saved: Snapshots,
+        (journal, recorder, saved, others): (Journal, Recorder, Snapshots, Option<Others>),
         past: Past,
         budget: &Budget,
         manifest: &Manifest,
@@ -365,6 +386,8 @@ impl Engine<'_> {
             stopping_since: None,
             told: Instant::now(),
             writing: Some(writing),
+            others,
+            saves: scenario.snapshot.rounds,
             seed: scenario.seed,
             planned: scenario.rounds,
             stop: self.stop.clone(),
@@ -448,6 +471,12 @@ impl Engine<'_> {
 
     /// Whether a run could go on with edits of its scenario.
     fn possible(&self, folder: &Folder, edits: &[String]) -> Result<(), DriveError> {
+        if self.spread.is_some() {
+            return Err(DriveError::Input(
+                "a run over several processes cannot change its parameters; stop it, change it with `polity fork`"
+                    .into(),
+            ));
+        }
         let Recorded { mut prepared, story, manifest, .. } = self.recorded(folder)?;
         // At a round that was not begun; round 0 would change the whole run.
         change(&mut prepared, &story, edits)?;
@@ -471,7 +500,7 @@ impl Engine<'_> {
         }
         let scenario = Scenario::read(&prepared.tree)?;
         let engine = self.with_models_of(&prepared, &scenario, Some(folder.path()))?;
-        let mut machine = self.assemble(&prepared)?;
+        let mut machine = self.assemble_part(&prepared)?;
         self.check_derived(&folder, &manifest, &machine)?;
         let tables = story.inventory.results(self.disk.as_ref(), folder.path());
         if let Some(outcome) = story.inventory.ended.clone() {
@@ -518,9 +547,11 @@ impl Engine<'_> {
         // It exists only for a while; the estimate covers the run alone.
         let fresh = self.assemble_within(&prepared, &mut MemoryBudget::unlimited())?;
         let mut saved = Snapshots::new(self.disk.clone(), folder.journal());
+        let mut state = None;
         if let Some((round, bytes)) = saved.newest(&story.inventory.named())? {
             machine.restore(&bytes).map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
             from = round;
+            state = self.spread.is_some().then_some(bytes);
         }
         folder.tidy(&story.inventory)?;
         let journal = Journal::from(JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?);
@@ -544,9 +575,17 @@ impl Engine<'_> {
         for (id, most) in story.in_flight {
             append(&journal, &Event::Broke { id, charged: Some(most) })?;
         }
-        let past = story.past;
+        let mut past = story.past;
         engine.tell_notices(&manifest.models);
-        engine.drive(&mut machine, &scenario, folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        let others = match &self.spread {
+            Some(spread) => {
+                let run = prepared.digest();
+                Some(engine.lead(spread, &run, state, false, &journal, &mut past, &mut recorder)?)
+            }
+            None => None,
+        };
+        let parts = (journal, recorder, saved, others);
+        engine.drive(&mut machine, &scenario, folder, parts, past, &budget, &manifest, began, watch)
     }
 
     /// Records the prices and the batching that this process was given, and ordered edits, where they differ from the run's.
@@ -702,6 +741,8 @@ pub(super) fn play_back(
         stopping_since: None,
         told: Instant::now(),
         writing: None,
+        others: None,
+        saves: None,
         seed,
         planned,
         stop,

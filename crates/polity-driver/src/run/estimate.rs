@@ -192,6 +192,8 @@ impl Engine<'_> {
             stopping_since: None,
             told: Instant::now(),
             writing: None,
+            others: None,
+            saves: None,
             seed: scenario.seed,
             planned: scenario.rounds,
             stop: self.stop.clone(),

@@ -16,6 +16,7 @@ mod manifest;
 mod models;
 mod prepare;
 mod recorded;
+mod spread;
 mod start;
 mod summary;
 mod whole;

@@ -10,6 +10,7 @@ use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
 use super::{Answers, Assembled, Change, FileKind, MessageSource, Scenario, toolbox};
+use crate::layout::Layout;
 use crate::method::MOST_RETRIES;
 use crate::outline::Guesses;
 use crate::policy::{PolicySetup, SharedContext};
@@ -17,7 +18,6 @@ use crate::population::Population;
 use crate::registry::Registry;
 use crate::society::{Leaves, Plan, PlannedMessage, interface_of};
 use crate::topology::{self, Topology, TopologySpec};
-use crate::transport::Transport;
 use crate::tree::{Invalid, Node, TreeError, Value};
 use crate::world::{Activation, Split, WorldHost, WorldSetup};
 use std::sync::Arc;
@@ -40,15 +40,9 @@ fn wrong(path: &str, node: Option<&Node>, tree: &Node, message: impl Into<String
     }
 }
 
-/// Builds the machine that a scenario describes, with `shards` shards.
-pub fn assemble(
-    tree: &Node,
-    registry: &Registry,
-    inputs: &Inputs,
-    shards: usize,
-    transport: Box<dyn Transport>,
-) -> Result<Assembled, TreeError> {
-    assemble_within(tree, registry, inputs, shards, transport, &mut MemoryBudget::unlimited())
+/// Builds the machine that a scenario describes, or the part of it that this process computes.
+pub fn assemble(tree: &Node, registry: &Registry, inputs: &Inputs, layout: Layout) -> Result<Assembled, TreeError> {
+    assemble_within(tree, registry, inputs, layout, &mut MemoryBudget::unlimited())
 }
 
 /// Does the same within a memory budget: each part is checked before it is allocated.
@@ -56,12 +50,11 @@ pub fn assemble_within(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
-    shards: usize,
-    transport: Box<dyn Transport>,
+    layout: Layout,
     memory: &mut MemoryBudget,
 ) -> Result<Assembled, TreeError> {
-    let draft = draft(tree, registry, inputs, shards, memory, None)?;
-    draft.set_up(transport).map_err(|bug| wrong("", None, tree, bug.to_string(), None))
+    let draft = draft(tree, registry, inputs, layout, memory, None)?;
+    draft.set_up(layout).map_err(|bug| wrong("", None, tree, bug.to_string(), None))
 }
 
 /// Checks a scenario without building its population and ties. Whatever this finds, [`assemble_within`] finds as well: an error
@@ -77,14 +70,14 @@ pub fn outline_within(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
-    shards: usize,
+    layout: Layout,
     memory: &mut MemoryBudget,
 ) -> Result<Draft, TreeError> {
     let guesses = Guesses::default();
     let mut estimate = memory.clone();
-    match draft(tree, registry, inputs, shards, &mut estimate, Some(&guesses)) {
+    match draft(tree, registry, inputs, layout, &mut estimate, Some(&guesses)) {
         // The error may depend on a guess.
-        Err(_) if guesses.any() => draft(tree, registry, inputs, shards, memory, None),
+        Err(_) if guesses.any() => draft(tree, registry, inputs, layout, memory, None),
         found => {
             *memory = estimate;
             found
@@ -97,7 +90,7 @@ fn draft(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
-    shards: usize,
+    layout: Layout,
     memory: &mut MemoryBudget,
     outline: Option<&Guesses>,
 ) -> Result<Draft, TreeError> {
@@ -125,7 +118,7 @@ fn draft(
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));
             }
-            society(&scenario, tree, registry, inputs, shards, memory, outline)
+            society(&scenario, tree, registry, inputs, layout, memory, outline)
         }
         (None, Some(_)) => {
             let keys = ["population", "cohorts", "metrics", "validate", "answers"];
@@ -312,7 +305,7 @@ fn society(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
-    shards: usize,
+    layout: Layout,
     memory: &mut MemoryBudget,
     outline: Option<&Guesses>,
 ) -> Result<Draft, TreeError> {
@@ -327,13 +320,13 @@ fn society(
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
-    let leaves = leaves(tree, registry, inputs, &shared_context, &sizes, shards)?;
+    let leaves = leaves(tree, registry, inputs, &shared_context, &sizes, layout)?;
     reserve_states(tree, &sizes, &shared_context, &leaves, memory)?;
     let mut later = Vec::new();
     let mut messages = planned_messages(tree, 0, agents)?;
     for (at, tree) in changes(scenario, tree, &["world", "cohorts", MESSAGES])? {
         messages.extend(planned_messages(&tree, at, agents)?);
-        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, &sizes, shards)?));
+        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, &sizes, layout)?));
     }
     if lag > 0
         && let Some(i) = leaves.policies.iter().position(|policy| policy.cohort_host().is_some())
@@ -348,6 +341,12 @@ fn society(
         return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
     }
     let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
+    let in_one_piece = |leaves: &Leaves| leaves.worlds.first().is_some_and(|world| world.split() == Split::None);
+    if layout.is_spread() && (in_one_piece(&leaves) || later.iter().any(|(_, leaves)| in_one_piece(leaves))) {
+        let message = "this world keeps its state in one piece, so all agents would wait for one process; only worlds with a row \
+                       for each agent run on several processes (`polity list worlds` says which)";
+        return Err(wrong("world", tree.get("world"), tree, message, Some("run it in one process: it uses all cores")));
+    }
     let states = |leaves: &Leaves| -> Vec<Vec<String>> {
         let policies = leaves.policies.iter();
         policies.map(|policy| policy.columns().iter().map(|column| column.name.to_string()).collect()).collect()
@@ -517,7 +516,7 @@ fn leaves(
     inputs: &Inputs,
     shared_context: &SharedContext,
     sizes: &[u32],
-    shards: usize,
+    layout: Layout,
 ) -> Result<Leaves, TreeError> {
     let agents = sizes.iter().sum();
     let scenario = Scenario::read(tree)?;
@@ -526,7 +525,7 @@ fn leaves(
     let Some(node) = &scenario.world else { return Err(wrong("world", None, tree, "the world is missing", None)) };
     let mut worlds = Vec::new();
     let mut name = String::new();
-    for _ in 0..shards.max(1) {
+    for _ in layout.own() {
         let (kind, world) = registry.open_world(node, "world", &setup)?;
         worlds.push(world);
         name = kind;

@@ -4,6 +4,7 @@ use crate::Bug;
 use crate::ask::{Answer, Effect, EffectId, ResponseFormat};
 use crate::evaluation::Evaluation;
 use crate::interface::Actions;
+use crate::layout::Frame;
 use crate::machine::{Machine, Step};
 use crate::saved::Sink;
 use crate::society::Society;
@@ -113,6 +114,10 @@ impl Assembled {
 impl Machine for Assembled {
     fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug> {
         self.machine_mut().poll(answers)
+    }
+
+    fn receive(&mut self, frames: Vec<Frame>) -> Result<(), Bug> {
+        self.machine_mut().receive(frames)
     }
 
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {

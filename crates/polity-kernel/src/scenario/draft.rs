@@ -3,9 +3,9 @@
 use super::assembled::{Assembled, of_vectors, once};
 use crate::Bug;
 use crate::evaluation::Evaluation;
+use crate::layout::Layout;
 use crate::policy::SharedContext;
 use crate::society::{Leaves, Plan, Society, models_of};
-use crate::transport::Transport;
 
 /// A machine whose parts exist and fit each other. In a society, no agent has a place in the world yet.
 pub enum Draft {
@@ -26,11 +26,11 @@ pub struct SocietyDraft {
 
 impl Draft {
     /// Sets it up to run.
-    pub(super) fn set_up(self, transport: Box<dyn Transport>) -> Result<Assembled, Bug> {
+    pub(super) fn set_up(self, layout: Layout) -> Result<Assembled, Bug> {
         match self {
             Draft::Society(society) => {
                 let SocietyDraft { plan, shared_context, leaves, later } = *society;
-                Ok(Assembled::Society(Box::new(Society::new(plan, shared_context, leaves, later, transport)?)))
+                Ok(Assembled::Society(Box::new(Society::new(plan, shared_context, leaves, later, layout)?)))
             }
             Draft::Evaluation(evaluation) => Ok(Assembled::Evaluation(evaluation)),
         }

@@ -3,12 +3,12 @@
 
 use super::answers::Answers;
 use super::plan::in_force;
-use super::state::{CohortRound, Society, Stage, decode, encode};
+use super::state::{CohortRound, Society, Stage};
 use crate::Bug;
 use crate::ask::{Answer, Effect};
-use crate::cohort::{CohortProgress, SharedBox, TallyBox};
+use crate::cohort::{CohortHost, CohortProgress, SharedBox, TallyBox};
+use crate::layout::{Frame, decode, encode};
 use crate::policy::PolicyHost;
-use crate::transport::Frame;
 use crate::world::Split;
 use std::sync::Arc;
 
@@ -29,38 +29,57 @@ impl Society {
         in_force(&self.policies, self.round).iter().any(|policy| policy.cohort_host().is_some())
     }
 
-    /// Counts the agents of the cohorts with a cohort step, with their current observations. The tallies of runs of agents are
-    /// merged in order, in a tree that depends on the number of runs alone.
-    pub(super) fn begin_cohort_steps(&mut self) -> Result<Vec<CohortRound>, Bug> {
+    /// Counts the agents of the cohorts with a cohort step, with their current observations, and gives the tallies to the first shard
+    /// of every process.
+    pub(super) fn begin_cohort_steps(&mut self) -> Result<(), Bug> {
         if self.split == Split::None {
             self.carry_observations()?;
         }
         let policies = in_force(&self.policies, self.round);
         let mut tallies: Vec<Vec<TallyBox>> = policies.iter().map(|_| Vec::new()).collect();
-        let cohort_host = |cohort: u16| {
-            let policy = policies.get(cohort as usize).and_then(|policy| policy.cohort_host());
-            policy.ok_or_else(|| Bug::internal("a cohort that no cohort step was counted"))
-        };
         let mut frames = Vec::new();
+        let first = self.layout.own().start;
         for shard in &mut self.shards {
             let of_runs =
                 shard.count(self.round, &self.dead, policies, &self.shared_context, &self.interface, self.split)?;
-            if shard.index == 0 {
-                of_runs.into_iter().for_each(|(cohort, tally)| tallies[cohort as usize].push(tally));
-            } else {
+            let others: Vec<usize> = self.layout.leaders().filter(|to| *to != shard.index).collect();
+            if !others.is_empty() {
                 let mut bytes: Vec<(u16, Vec<u8>)> = Vec::with_capacity(of_runs.len());
-                for (cohort, tally) in of_runs {
-                    bytes.push((cohort, cohort_host(cohort)?.encode_tally(&tally)?));
+                for (cohort, tally) in &of_runs {
+                    bytes.push((*cohort, host(policies, *cohort)?.encode_tally(tally)?));
                 }
-                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
+                let bytes = encode(&bytes)?;
+                frames.extend(others.into_iter().map(|to| Frame { from: shard.index, to, bytes: bytes.clone() }));
+            }
+            if shard.index == first {
+                of_runs.into_iter().for_each(|(cohort, tally)| tallies[cohort as usize].push(tally));
             }
         }
-        for frame in self.transport.exchange(frames)? {
+        self.send(frames);
+        self.stage = Stage::Counting(tallies);
+        Ok(())
+    }
+
+    /// Merges the tallies of runs of agents in order, in a tree that depends on the number of runs alone.
+    pub(super) fn merge_tallies(&mut self, own: Vec<Vec<TallyBox>>, frames: Vec<Frame>) -> Result<(), Bug> {
+        let policies = in_force(&self.policies, self.round);
+        let first = self.layout.own().start;
+        let mut tallies: Vec<Vec<TallyBox>> = policies.iter().map(|_| Vec::new()).collect();
+        let mut own = Some(own);
+        let mut take_own = |tallies: &mut Vec<Vec<TallyBox>>| {
+            let own = own.take().unwrap_or_default();
+            tallies.iter_mut().zip(own).for_each(|(all, mut own)| all.append(&mut own));
+        };
+        for frame in frames {
+            if frame.from > first {
+                take_own(&mut tallies);
+            }
             let of_runs: Vec<(u16, Vec<u8>)> = decode(&frame.bytes)?;
             for (cohort, bytes) in of_runs {
-                tallies[cohort as usize].push(cohort_host(cohort)?.decode_tally(&bytes)?);
+                tallies[cohort as usize].push(host(policies, cohort)?.decode_tally(&bytes)?);
             }
         }
+        take_own(&mut tallies);
         let mut cohort_rounds = Vec::new();
         for (cohort, (policy, tallies)) in policies.iter().zip(tallies).enumerate() {
             if let Some(cohort_host) = policy.cohort_host() {
@@ -73,7 +92,13 @@ impl Society {
                 });
             }
         }
-        Ok(cohort_rounds)
+        self.stage = Stage::CohortStep(cohort_rounds);
+        if !self.layout.leads() {
+            // The steps are taken, and questions asked, by the process of shard 0.
+            self.send(Vec::new());
+            self.stage = Stage::Sharing;
+        }
+        Ok(())
     }
 
     /// Gives answers to the cohorts that are taking their step, and continues those that wait for nothing. When the last is done,
@@ -107,7 +132,7 @@ impl Society {
                 .filter_map(|cohort_round| Some((cohort_round.cohort, cohort_round.done?)));
             let done: Vec<(u16, SharedBox)> = done.collect();
             self.share(done)?;
-            self.begin_turns(true)?;
+            self.stage = Stage::Sharing;
         }
         Ok(asked)
     }
@@ -117,12 +142,19 @@ impl Society {
         for (cohort, shared) in done {
             self.shards[0].shared[cohort as usize] = Some(shared);
         }
-        let bytes = if self.shards.len() > 1 { encode(&self.save_shared()?)? } else { Vec::new() };
-        let frames = (1..self.shards.len()).map(|to| Frame { from: 0, to, bytes: bytes.clone() }).collect();
-        for frame in self.transport.exchange(frames)? {
-            self.load_shared(&decode::<Vec<Vec<u8>>>(&frame.bytes)?, frame.to, self.round)?;
-        }
+        let bytes = if self.layout.count() > 1 { encode(&self.save_shared()?)? } else { Vec::new() };
+        let frames = (1..self.layout.count()).map(|to| Frame { from: 0, to, bytes: bytes.clone() }).collect();
+        self.send(frames);
         Ok(())
+    }
+
+    /// Takes what cohorts share from now on, and begins the turns.
+    pub(super) fn take_shared(&mut self, frames: Vec<Frame>) -> Result<(), Bug> {
+        let first = self.layout.own().start;
+        for frame in frames.into_iter().filter(|frame| frame.from == 0) {
+            self.load_shared(&decode::<Vec<Vec<u8>>>(&frame.bytes)?, frame.to - first, self.round)?;
+        }
+        self.begin_turns(true)
     }
 
     /// Returns what all cohorts share, as bytes; empty for those without a cohort step.
@@ -152,7 +184,7 @@ impl Society {
         Ok(learned)
     }
 
-    /// Loads what [`Society::save_shared`] has saved onto a shard. `round`: the next one.
+    /// Loads what [`Society::save_shared`] has saved onto a shard of this process, by its place. `round`: the next one.
     pub(super) fn load_shared(&mut self, bytes: &[Vec<u8>], shard: usize, round: u32) -> Result<(), Bug> {
         let policies = in_force(&self.policies, round);
         let of_cohort = |(policy, bytes): (&Arc<dyn PolicyHost>, &Vec<u8>)| {
@@ -161,4 +193,10 @@ impl Society {
         self.shards[shard].shared = policies.iter().zip(bytes).map(of_cohort).collect::<Result<_, Bug>>()?;
         Ok(())
     }
+}
+
+/// The cohort step of a cohort.
+fn host(policies: &[Arc<dyn PolicyHost>], cohort: u16) -> Result<&dyn CohortHost, Bug> {
+    let host = policies.get(cohort as usize).and_then(|policy| policy.cohort_host());
+    host.ok_or_else(|| Bug::internal("a cohort that no cohort step was counted"))
 }

@@ -1,12 +1,14 @@
 //! The society: the round machine over shards.
 //!
 //! A round is: observe, cohort steps, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation).
-//! The society runs as n shards, each with a run of consecutive blocks. They exchange frames at the barrier and nothing else, so
-//! results do not depend on n.
+//! The society runs as n shards, each with a run of consecutive blocks, in one process or one in each of n. They exchange frames at
+//! the barrier and nothing else, so results do not depend on n.
 
 mod answers;
+mod barrier;
 mod block;
 mod cohort;
+mod gather;
 mod inquiry;
 mod interview;
 mod measure;
@@ -16,18 +18,19 @@ mod snapshot;
 mod state;
 
 pub use block::Segment;
+pub use gather::Gather;
 pub use interview::{Interview, Observed, ObservedTable};
 
 use crate::ask::{Answer, Effect, ResponseFormat};
-use crate::digest::{Digest, Kind, RowHash};
+use crate::digest::Digest;
 use crate::interface::{Actions, Cells, Interface, Observations};
-use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
-use crate::messages::{Bucket, Message, block_of};
-use crate::policy::{Lane, SharedContext};
+use crate::layout::{Frame, Layout, decode, encode};
+use crate::machine::{Machine, Outcome, Step, Then};
+use crate::messages::{Message, block_of};
+use crate::policy::SharedContext;
 use crate::rng::{Draws, Stream};
 use crate::saved::{Reader, Sink, Writer};
-use crate::transport::{Frame, Transport};
-use crate::world::{Activation, Birth, Split, Tally, WorldHost, WorldSetup};
+use crate::world::{Activation, Split, WorldHost, WorldSetup};
 use crate::{AgentId, BLOCK, Bug};
 use answers::Answers;
 pub(crate) use measure::interface_of;
@@ -35,7 +38,7 @@ use plan::in_force;
 pub(crate) use plan::{Leaves, Measure, Plan, PlannedMessage, Reads, Subset, models_of};
 use shard::{Shard, Turned};
 pub use state::Society;
-use state::{Incoming, Order, SLICE, Slice, Stage, birth, death, decode, encode};
+use state::{Order, Outset, SLICE, Slice, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Society {
@@ -44,21 +47,20 @@ impl Society {
         shared_context: SharedContext,
         leaves: Leaves,
         changes: Vec<(u32, Leaves)>,
-        transport: Box<dyn Transport>,
+        layout: Layout,
     ) -> Result<Self, Bug> {
         let agents: u32 = plan.cohorts.iter().sum();
         let Leaves { worlds, policies, measures } = leaves;
         let Some(first) = worlds.first() else { return Err(Bug::internal("a society without shards")) };
         let (interface, split) = (interface_of(&**first, &policies), first.split());
         let blocks = (agents as usize).div_ceil(BLOCK).max(1);
-        let n = worlds.len();
-        let mut shards = Vec::with_capacity(n);
+        let mut shards = Vec::with_capacity(worlds.len());
         let SharedContext { seed, population, topology, .. } = &shared_context;
         let texts = BTreeMap::new();
         let setup = WorldSetup { agents, population, topology, lag: plan.lag, texts: &texts };
-        for (i, mut world) in worlds.into_iter().enumerate() {
-            world.begin(&setup, *seed, i == 0);
-            shards.push(Shard::new(i, world, blocks * i / n..blocks * (i + 1) / n));
+        for (index, mut world) in layout.own().zip(worlds) {
+            world.begin(&setup, *seed, index == 0);
+            shards.push(Shard::new(index, world, layout.range(index, blocks)));
         }
         let mut society = Society {
             plan,
@@ -68,16 +70,22 @@ impl Society {
             interface,
             split,
             shards,
-            transport,
+            layout,
+            cut: blocks,
+            elsewhere: Vec::new(),
+            outgoing: Vec::new(),
+            arrived: None,
+            carried: 0,
             changes,
             dead: BTreeSet::new(),
             born: agents,
             parents: Vec::new(),
+            newborns: Vec::new(),
             life: Digest::default(),
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
-            state: Digest::default(),
+            state: Outset::Known(Digest::default()),
             calm: false,
         };
         let spans = block::spans(&society.plan.cohorts);
@@ -86,14 +94,24 @@ impl Society {
         }
         society.share_first();
         if let Some(window) = society.plan.window {
-            for shard in &mut society.shards {
-                shard.start(&society.shared_context);
-            }
-            // Nothing has happened yet: planned events belong to the start, not to a round.
-            society.plan_events(window, 0)?;
+            let frames = society.first_events(window)?;
+            society.send(frames);
+            society.stage = Stage::Planning;
+            society.plan_first()?;
         }
-        society.state = society.state_digest()?;
+        society.state = society.outset()?;
         Ok(society)
+    }
+
+    /// Takes the first planned events, if they are here.
+    fn plan_first(&mut self) -> Result<(), Bug> {
+        if let (Stage::Planning, Some(window)) = (&self.stage, self.plan.window)
+            && let Some(frames) = self.arrived.take()
+        {
+            self.take_first_events(window, frames)?;
+            self.stage = Stage::Border;
+        }
+        Ok(())
     }
 
     /// Returns what the world shows and understands. Its columns are followed by those of policies' agent states.
@@ -164,25 +182,22 @@ impl Society {
 
     /// Iterates over the acts of the last complete round by block, in order of agent.
     pub fn acts(&self) -> impl Iterator<Item = &Actions> {
-        self.shards.iter().flat_map(Shard::blocks).map(|block| &block.acts)
+        let own = self.shards.iter().flat_map(Shard::blocks).map(|block| &block.acts);
+        own.chain(self.elsewhere.iter().flat_map(|shown| &shown.acts))
     }
 
-    /// Returns the number of bytes exchanged between shards.
+    /// Returns the number of bytes that shards of this process have given others.
     #[must_use]
     pub fn carried(&self) -> u64 {
-        self.transport.carried()
+        self.carried
     }
 
     /// Returns the cohort of every agent ever born, by id.
     #[must_use]
     pub fn cohort_of_each(&self) -> Vec<u16> {
-        let mut out = Vec::with_capacity(self.born as usize);
-        for block in self.shards.iter().flat_map(Shard::blocks) {
-            for segment in &block.segments {
-                out.extend(std::iter::repeat_n(segment.cohort, segment.len as usize));
-            }
-        }
-        out
+        let at_start = block::spans(&self.plan.cohorts).into_iter();
+        let at_start = at_start.flat_map(|(cohort, ids)| std::iter::repeat_n(cohort, ids.len()));
+        at_start.chain(self.newborns.iter().copied()).collect()
     }
 
     /// Returns what the last round adds to table `i` of the world's own, one entry per column.
@@ -198,11 +213,16 @@ impl Society {
                 see(block.first + row as u32, inbox);
             }
         }
+        for (first, inbox) in self.elsewhere.iter().flat_map(|shown| &shown.inboxes) {
+            for (row, message) in inbox.all() {
+                see(first + row as u32, message);
+            }
+        }
     }
 
     /// Begins turns (observe and act) up to the next slice that asks something, at least one.
     fn act(&mut self) -> Result<Vec<Effect>, Bug> {
-        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
+        let blocks = self.blocks_in_all();
         let mut effects = Vec::new();
         while let Stage::Beginning { slice, .. } = &mut self.stage
             && let Some(shard) = self.shards.get_mut(slice.shard)
@@ -240,7 +260,7 @@ impl Society {
     /// agent's state, messages and draws, which no other agent changes, and of its observation, which changes only for agents that
     /// the world names.
     fn begin_order(&mut self) -> Result<(), Bug> {
-        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
+        let blocks = self.blocks_in_all();
         for shard in &mut self.shards {
             shard.begin_order(blocks);
         }
@@ -268,7 +288,7 @@ impl Society {
     /// Continues sequential turns: each agent observes, acts, and its acts are applied before the next one observes. Stops at a
     /// turn that waits.
     fn go_on(&mut self) -> Result<Vec<Effect>, Bug> {
-        let Society { stage, shards, shared_context, policies, transport, .. } = self;
+        let Society { stage, shards, shared_context, policies, carried, .. } = self;
         let Stage::InOrder(order) = stage else { return Ok(Vec::new()) };
         let now = (self.round, &*shared_context);
         let policies = in_force(policies, self.round);
@@ -286,7 +306,7 @@ impl Society {
             }
             order.waits = None;
             order.loud += 1;
-            apply_turn(shards, at, who, transport.as_mut(), now)?;
+            apply_turn(shards, at, who, carried, now)?;
             order.wake(&mut shards[0].future);
         }
         let mut observations = Observations::new(&self.interface, 1);
@@ -299,15 +319,14 @@ impl Society {
             shards[0].world.observe_one(who, shared_context, &mut observations);
             if at > 0 {
                 let bytes = encode(&observations)?;
-                for frame in transport.exchange(vec![Frame { from: 0, to: at, bytes }])? {
-                    observations = decode(&frame.bytes)?;
-                }
+                *carried += bytes.len() as u64;
+                observations = decode(&bytes)?;
             }
             match shards[at].turn(who, &observations, policies, now)? {
                 Turned::Done => {}
                 Turned::Acted => {
                     order.loud += 1;
-                    apply_turn(shards, at, who, transport.as_mut(), now)?;
+                    apply_turn(shards, at, who, carried, now)?;
                     order.wake(&mut shards[0].future);
                 }
                 Turned::Waits(asked) => {
@@ -320,40 +339,6 @@ impl Society {
             self.calm = order.loud < order.agents.len() / 4;
         }
         Ok(Vec::new())
-    }
-
-    /// Sends planned events to the agents that they will happen to. `next`: the first future window.
-    fn plan_events(&mut self, window: f64, next: u32) -> Result<Digest, Bug> {
-        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
-        let mut sum = Digest::default();
-        for shard in &mut self.shards {
-            sum.merge(shard.sort_events(blocks, window, next, self.plan.rounds)?);
-        }
-        let frames = self.exchange_buckets(|lane| &lane.events)?;
-        for (shard, frames) in self.shards.iter_mut().zip(frames) {
-            shard.plan(&frames, window, next);
-        }
-        Ok(sum)
-    }
-
-    /// Sends the lanes' data for blocks of other shards; returns them by destination, sorted by origin.
-    fn exchange_buckets(&mut self, of: impl Fn(&Lane) -> &Vec<Bucket> + Copy) -> Result<Vec<Incoming>, Bug> {
-        let mut frames = Vec::new();
-        for shard in &self.shards {
-            for other in &self.shards {
-                if shard.index != other.index {
-                    let buckets = shard.buckets_for(&other.range, of);
-                    if buckets.iter().any(|b| !b.is_empty()) {
-                        frames.push(Frame { from: shard.index, to: other.index, bytes: encode(&buckets)? });
-                    }
-                }
-            }
-        }
-        let mut incoming: Vec<Incoming> = vec![Vec::new(); self.shards.len()];
-        for frame in self.transport.exchange(frames)? {
-            incoming[frame.to].push((frame.from, decode(&frame.bytes)?));
-        }
-        Ok(incoming)
     }
 
     /// Shard 0 observes for all agents, and sends the observations.
@@ -373,7 +358,7 @@ impl Society {
                 .collect::<Vec<_>>();
             frames.push(Frame { from: 0, to, bytes: encode(&observations)? });
         }
-        for frame in self.transport.exchange(frames)? {
+        for frame in self.exchange(frames) {
             let observations = decode(&frame.bytes)?;
             self.shards[frame.to].take_observations(observations)?;
         }
@@ -396,204 +381,14 @@ impl Society {
         Ok(effects)
     }
 
-    /// The barrier: deliver, apply, measure, births and deaths, digest.
-    fn close_round(&mut self) -> Result<RoundReport, Bug> {
-        let round = self.round;
-        let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
-        // Include the state at the beginning and end of the round, so that a changed snapshot cannot pass.
-        report.sum.add(RowHash::new(Kind::State, round).digest(self.state).finish());
-        for planned in self.plan.messages.iter().filter(|planned| planned.round == round) {
-            let owner = self.shards.iter_mut().find(|shard| shard.range.contains(&block_of(planned.from)));
-            if let Some(shard) = owner {
-                shard.send_planned(planned, &self.shared_context);
-            }
-        }
-        for shard in &mut self.shards {
-            report.sum.merge(shard.close_acting());
-        }
-        report.messages = self.deliver()?;
-        let reason = self.apply(round)?;
-        if let Some(window) = self.plan.window {
-            report.sum.merge(self.plan_events(window, round + 1)?);
-        } else if self.shards.iter().any(Shard::plans_events) {
-            return Err(Bug::internal("a world without a least delay has planned an event"));
-        }
-        self.measure(round, &mut report)?;
-        report.acts = self.acts().map(|acts| acts.rows.len() as u64).sum();
-        self.live_and_die(round, &mut report)?;
-        for (name, value) in &report.metrics {
-            report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
-        }
-        self.state = self.state_digest()?;
-        report.sum.add(RowHash::new(Kind::State, round + 1).digest(self.state).finish());
-        self.chain = self.chain.chain(round, report.sum);
-        report.chain = self.chain;
-        self.round += 1;
-        self.stage = if reason.is_some() || self.round >= self.plan.rounds {
-            Stage::Ended(Outcome { rounds: self.round, reason, digest: self.chain })
-        } else {
-            Stage::Border
-        };
-        Ok(report)
-    }
-
-    /// Returns the digest of all state. Two societies of a scenario have the same one only if agents, world, cohorts and the set of
-    /// living agents are the same. Messages to be read, waiting turns and planned events are not part of it: they are hashed in the
-    /// round that makes them.
-    pub fn state_digest(&self) -> Result<Digest, Bug> {
-        let policies = in_force(&self.policies, self.round);
-        let (mut agents, mut rows) = (Digest::default(), Digest::default());
-        for shard in &self.shards {
-            let (of_agents, of_rows) = shard.digests(policies)?;
-            agents.merge(of_agents);
-            rows.merge(of_rows);
-        }
-        let mut all = Digest::default();
-        all.add(RowHash::new(Kind::Agent, 0).digest(agents).finish());
-        all.add(RowHash::new(Kind::Row, 0).digest(rows).finish());
-        if let Some(Shard { world, shared, .. }) = self.shards.first() {
-            all.add(world.hash());
-            for (cohort, (policy, shared)) in policies.iter().zip(shared).enumerate() {
-                if let (Some(cohort_host), Some(shared)) = (policy.cohort_host(), shared) {
-                    all.add(cohort_host.hash(shared, cohort as u16)?);
-                }
-            }
-        }
-        all.add(RowHash::new(Kind::Life, 0).word(u64::from(self.born)).digest(self.life).finish());
-        Ok(all)
-    }
-
-    fn deliver(&mut self) -> Result<u64, Bug> {
-        let late = self.shards.iter().any(Shard::any_late);
-        let incoming = self.exchange_buckets(|lane| &lane.buckets)?;
-        Ok(self.shards.iter_mut().zip(incoming).map(|(shard, frames)| shard.deliver(&frames, late)).sum())
-    }
-
-    fn apply(&mut self, round: u32) -> Result<Option<String>, Bug> {
-        if self.split == Split::None {
-            return self.apply_whole(round);
-        }
-        // Tallies of blocks go to shard 0, and the merged tally goes back to all shards.
-        let mut frames = Vec::new();
-        let mut tallies: Vec<Tally> = Vec::new();
-        for shard in &mut self.shards {
-            let of_blocks = shard.apply(round, &self.dead, &self.shared_context)?;
-            if shard.index == 0 {
-                tallies = of_blocks;
-            } else {
-                let bytes: Vec<Vec<u8>> =
-                    of_blocks.iter().map(|t| shard.world.encode_tally(t)).collect::<Result<_, _>>()?;
-                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
-            }
-        }
-        for frame in self.transport.exchange(frames)? {
-            let bytes: Vec<Vec<u8>> = decode(&frame.bytes)?;
-            for tally in bytes {
-                tallies.push(self.shards[0].world.decode_tally(&tally)?);
-            }
-        }
-        let merged = self.shards[0].world.merge(tallies)?;
-        let bytes = if self.shards.len() > 1 { self.shards[0].world.encode_tally(&merged)? } else { Vec::new() };
-        let frames = (1..self.shards.len()).map(|to| Frame { from: 0, to, bytes: bytes.clone() }).collect();
-        for frame in self.transport.exchange(frames)? {
-            let world = &mut self.shards[frame.to].world;
-            let tally = world.decode_tally(&frame.bytes)?;
-            world.end_round(tally, round, &self.shared_context)?;
-        }
-        self.shards[0].world.end_round(merged, round, &self.shared_context)
-    }
-
-    fn apply_whole(&mut self, round: u32) -> Result<Option<String>, Bug> {
-        if matches!(self.stage, Stage::InOrder(_)) {
-            // Every act was applied before the next agent observed.
-            return self.shards[0].world.settle_whole(round, &self.shared_context);
-        }
-        let mut all = Actions::default();
-        let mut frames = Vec::new();
-        for shard in &self.shards {
-            if shard.index == 0 {
-                shard.blocks().for_each(|block| all.append(&block.acts));
-            } else {
-                let mut acts = Actions::default();
-                shard.blocks().for_each(|block| acts.append(&block.acts));
-                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&acts)? });
-            }
-        }
-        for frame in self.transport.exchange(frames)? {
-            all.append(&decode(&frame.bytes)?);
-        }
-        let Shard { world, future, .. } = &mut self.shards[0];
-        world.apply_acts(&all, 0..all.rows.len(), round, &self.shared_context, future)?;
-        world.settle_whole(round, &self.shared_context)
-    }
-
-    /// Births and deaths happen between rounds, in the order of the agents that caused them.
-    fn live_and_die(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
-        let mut frames = Vec::new();
-        let mut births: Vec<(Birth, u16)> = Vec::new();
-        let mut deaths: Vec<AgentId> = Vec::new();
-        for shard in &mut self.shards {
-            let (of_shard, gone) = shard.take_life();
-            if shard.index == 0 {
-                (births, deaths) = (of_shard, gone);
-            } else if !of_shard.is_empty() || !gone.is_empty() {
-                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&(of_shard, gone))? });
-            }
-        }
-        for frame in self.transport.exchange(frames)? {
-            let (more, gone): (Vec<(Birth, u16)>, Vec<AgentId>) = decode(&frame.bytes)?;
-            births.extend(more);
-            deaths.extend(gone);
-        }
-        if births.is_empty() && deaths.is_empty() {
-            return Ok(());
-        }
-        // An unsplit world's births carry no cohort: shard 0 may not hold the parent.
-        for (birth, cohort) in &mut births {
-            if *cohort == u16::MAX {
-                *cohort = self.cohort(birth.parent).ok_or_else(|| {
-                    Bug::internal(format!("a world gave birth to a child of agent {}, who never lived", birth.parent))
-                })?;
-            }
-        }
-        let frames = (1..self.shards.len())
-            .map(|to| Ok(Frame { from: 0, to, bytes: encode(&(&births, &deaths))? }))
-            .collect::<Result<_, Bug>>()?;
-        self.transport.exchange(frames)?;
-        for who in deaths {
-            if who < self.born && self.dead.insert(who) {
-                report.sum.add(death(round, who));
-                self.life.add(death(0, who));
-                report.deaths.push(who);
-                for shard in &mut self.shards {
-                    shard.forget(who);
-                }
-            }
-        }
-        for (Birth { parent }, cohort) in births {
-            let child = self.born;
-            if child == AgentId::MAX {
-                return Err(Bug::Turn { agent: parent, round, message: "no ids are left for more births".into() });
-            }
-            report.sum.add(birth(round, child, parent));
-            self.life.add(birth(0, child, parent));
-            report.births.push((child, parent));
-            self.shared_context.population.push_like(parent);
-            self.parents.push(parent);
-            self.born += 1;
-            if let Some(last) = self.shards.last_mut() {
-                last.spawn(child, cohort, in_force(&self.policies, round), &self.shared_context, round + 1);
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the cohort of an agent.
     #[must_use]
     pub fn cohort(&self, agent: AgentId) -> Option<u16> {
-        let block = block_of(agent);
-        let shard = self.shards.iter().find(|s| s.range.contains(&block))?;
-        shard.blocks().nth(block - shard.range.start)?.cohort_of(agent)
+        let at_start = self.began_with();
+        if let Some(newborn) = agent.checked_sub(at_start) {
+            return self.newborns.get(newborn as usize).copied();
+        }
+        block::spans(&self.plan.cohorts).into_iter().find(|(_, ids)| ids.contains(&agent)).map(|(cohort, _)| cohort)
     }
 
     fn begin_round(&mut self) -> Result<(), Bug> {
@@ -621,8 +416,7 @@ impl Society {
     /// Starts the cohort steps if there are any, otherwise the turns.
     fn look(&mut self) -> Result<(), Bug> {
         if self.has_cohort_steps() {
-            self.stage = Stage::CohortStep(self.begin_cohort_steps()?);
-            return Ok(());
+            return self.begin_cohort_steps();
         }
         self.begin_turns(false)
     }
@@ -653,19 +447,17 @@ fn apply_turn(
     shards: &mut [Shard],
     at: usize,
     who: AgentId,
-    transport: &mut dyn Transport,
+    carried: &mut u64,
     now: (u32, &SharedContext),
 ) -> Result<(), Bug> {
     if at == 0 {
         return shards[0].apply_own(who, now);
     }
     let bytes = encode(&shards[at].last_acts(who)?)?;
-    for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
-        let acts: Actions = decode(&frame.bytes)?;
-        let Shard { world, future, .. } = &mut shards[0];
-        world.apply_acts(&acts, 0..acts.rows.len(), now.0, now.1, future)?;
-    }
-    Ok(())
+    *carried += bytes.len() as u64;
+    let acts: Actions = decode(&bytes)?;
+    let Shard { world, future, .. } = &mut shards[0];
+    world.apply_acts(&acts, 0..acts.rows.len(), now.0, now.1, future)
 }
 
 impl Machine for Society {
@@ -674,20 +466,34 @@ impl Machine for Society {
         if let Stage::Ended(outcome) = &self.stage {
             return Ok(Step { start, then: Then::Done(outcome.clone()) });
         }
+        self.plan_first()?;
+        if matches!(self.stage, Stage::Planning) {
+            return self.carry(start);
+        }
         if matches!(self.stage, Stage::Border) {
             if self.plan.rounds == 0 {
                 self.stage = Stage::Ended(Outcome { rounds: 0, reason: None, digest: self.chain });
                 return self.poll(answers);
             }
+            self.elsewhere.clear();
             self.begin_round()?;
         }
         start.extend(self.query(&answers)?);
         if matches!(self.stage, Stage::Inquiring(_)) {
             return Ok(Step { start, then: Then::Wait });
         }
+        if let Stage::Counting(own) = &mut self.stage {
+            let Some(frames) = self.arrived.take() else { return self.carry(start) };
+            let own = std::mem::take(own);
+            self.merge_tallies(own, frames)?;
+        }
         start.extend(self.cohort_step(&answers)?);
         if matches!(self.stage, Stage::CohortStep(_)) {
             return Ok(Step { start, then: Then::Wait });
+        }
+        if matches!(self.stage, Stage::Sharing) {
+            let Some(frames) = self.arrived.take() else { return self.carry(start) };
+            self.take_shared(frames)?;
         }
         start.extend(self.act()?);
         if let Stage::Beginning { slice, held } = &mut self.stage {
@@ -698,13 +504,34 @@ impl Machine for Society {
             answers = std::mem::take(held);
             self.stage = Stage::Acting;
         }
-        start.extend(self.hear(answers)?);
-        start.extend(self.go_on()?);
-        if self.waits() {
-            return Ok(Step { start, then: Then::Wait });
+        if matches!(self.stage, Stage::Acting | Stage::InOrder(_)) {
+            start.extend(self.hear(answers)?);
+            start.extend(self.go_on()?);
+            if self.waits() {
+                return Ok(Step { start, then: Then::Wait });
+            }
+            let (closing, frames) = self.close_acting()?;
+            self.send(frames);
+            self.stage = Stage::Delivering(Box::new(closing));
         }
-        let report = self.close_round()?;
+        if let Stage::Delivering(closing) = &mut self.stage {
+            let Some(frames) = self.arrived.take() else { return self.carry(start) };
+            let mut closing = std::mem::take(closing);
+            let frames = self.deliver(&mut closing, frames)?;
+            self.send(frames);
+            self.stage = Stage::Reducing(closing);
+        }
+        let Stage::Reducing(closing) = &mut self.stage else {
+            return Err(Bug::internal("a round that is at no known stage"));
+        };
+        let Some(frames) = self.arrived.take() else { return self.carry(start) };
+        let closing = std::mem::take(closing);
+        let report = self.reduce(*closing, frames)?;
         Ok(Step { start, then: Then::Round(Box::new(report)) })
+    }
+
+    fn receive(&mut self, frames: Vec<Frame>) -> Result<(), Bug> {
+        self.take_frames(frames)
     }
 
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {
@@ -730,6 +557,14 @@ impl Machine for Society {
 }
 
 impl Society {
+    /// Waits for the other processes; the frames for them go out once.
+    fn carry(&mut self, start: Vec<Effect>) -> Result<Step, Bug> {
+        match std::mem::take(&mut self.outgoing) {
+            frames if frames.is_empty() => Err(Bug::internal("polled while the frames of other processes are awaited")),
+            frames => Ok(Step { start, then: Then::Exchange(frames) }),
+        }
+    }
+
     /// Restores a new society of the same scenario from a snapshot. The number of shards may differ.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         snapshot::load(self, bytes)

@@ -570,18 +570,11 @@ impl Shard {
         self.groups.iter().any(|g| g.lane.late)
     }
 
-    /// Returns the messages (or the events) of this shard's agents to the blocks of another shard, one bucket per block.
-    pub fn buckets_for(&self, range: &Range<usize>, of: impl Fn(&Lane) -> &Vec<Bucket>) -> Vec<Bucket> {
-        range
-            .clone()
-            .map(|block| {
-                let mut out = Bucket::default();
-                for bucket in self.groups.iter().filter_map(|g| of(&g.lane).get(block)) {
-                    out.extend(bucket.inbox());
-                }
-                out
-            })
-            .collect()
+    /// Appends the messages (or the events) of this shard's agents to the blocks of another shard to a frame, one bucket per block.
+    pub fn pack_for(&self, blocks: &Range<usize>, of: impl Fn(&Lane) -> &Vec<Bucket> + Copy, to: &mut Vec<u8>) {
+        for block in blocks.clone() {
+            Bucket::pack(self.groups.iter().filter_map(|group| of(&group.lane).get(block)), to);
+        }
     }
 
     /// Sorts the inboxes of all blocks; returns the number of messages. `frames`: from other shards, sorted by shard.

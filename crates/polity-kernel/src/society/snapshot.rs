@@ -57,12 +57,15 @@ pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {
         parents: society.parents.clone(),
         shared: society.save_shared()?,
         ended,
-        blocks: society.shards.iter().flat_map(|shard| shard.blocks()).count(),
+        blocks: society.blocks_in_all(),
     };
-    to.begin(Part::Head);
-    to.value(&head, WHAT)?;
-    to.begin(Part::World);
-    society.shards[0].world.save(&mut to)?;
+    // Of a society over several processes each saves its own blocks, in their order the same bytes as those of one process.
+    if society.layout.leads() {
+        to.begin(Part::Head);
+        to.value(&head, WHAT)?;
+        to.begin(Part::World);
+        society.shards[0].world.save(&mut to)?;
+    }
     let policies = in_force(&society.policies, society.round);
     for shard in &society.shards {
         for block in shard.blocks() {
@@ -117,29 +120,51 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     for shard in 0..society.shards.len() {
         society.load_shared(&data.shared, shard, data.round)?;
     }
-    let (n, total) = (society.shards.len(), data.blocks);
+    let (layout, total) = (society.layout, data.blocks);
     let policies = in_force(&society.policies, data.round);
-    for (i, shard) in society.shards.iter_mut().enumerate() {
-        shard.range = total * i / n..total * (i + 1) / n;
+    let mut newborns = Vec::with_capacity(data.parents.len());
+    for index in 0..layout.count() {
+        let range = layout.range(index, total);
+        let here = society.shards.iter().position(|shard| shard.index == index);
         let mut own = Vec::new();
-        for number in shard.range.clone() {
+        for number in range.clone() {
             let BlockHead { len, segments: runs } = from.value(WHAT)?;
             let mut segments = Vec::new();
+            for (cohort, start, len) in &runs {
+                let ids = first_of(number) + start..first_of(number) + start + len;
+                newborns.extend(ids.filter(|id| *id >= at_start).map(|_| *cohort));
+            }
             for (cohort, start, len) in runs {
                 let policy = policies.get(cohort as usize).ok_or_else(|| unfit("an unknown cohort"))?;
                 segments.push(Segment { cohort, start, len, states: policy.load(&mut from)? });
             }
-            let rows = shard.world.load_rows(&mut from)?;
+            // The blocks of other processes are read to get past them.
+            let rows = society.shards[here.unwrap_or(0)].world.load_rows(&mut from)?;
             let (inbox, suspended, kept, agenda): Pending = from.value(WHAT)?;
-            own.push(Block { segments, inbox, suspended, kept, agenda, ..Block::empty(first_of(number), len, rows) });
+            if here.is_some() {
+                own.push(Block {
+                    segments,
+                    inbox,
+                    suspended,
+                    kept,
+                    agenda,
+                    ..Block::empty(first_of(number), len, rows)
+                });
+            }
         }
-        shard.fill(own);
+        if let Some(shard) = here.map(|here| &mut society.shards[here]) {
+            shard.range = range;
+            shard.fill(own);
+        }
     }
     from.end(WHAT)?;
     society.round = data.round;
     society.chain = data.chain;
     society.born = data.born;
     society.parents = data.parents;
+    society.newborns = newborns;
+    society.cut = total;
+    (society.outgoing, society.arrived) = (Vec::new(), None);
     society.dead = data.dead;
     society.stage = data.ended.map_or(Stage::Border, Stage::Ended);
     society.life = Digest::default();
@@ -147,6 +172,6 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     for (child, parent) in (at_start..).zip(&society.parents) {
         society.life.add(birth(0, child, *parent));
     }
-    society.state = society.state_digest()?;
+    society.state = society.outset()?;
     Ok(())
 }

@@ -1,20 +1,21 @@
 //! The state of a society.
 
 use super::answers::Answers;
+use super::gather::Shown;
 use super::plan::{Leaves, Measure, Plan, Policies};
 use super::shard::Shard;
+use crate::AgentId;
 use crate::ask::Answer;
 use crate::cohort::{SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::interface::Interface;
-use crate::machine::Outcome;
+use crate::layout::{Frame, Layout};
+use crate::machine::{Outcome, RoundReport};
 use crate::messages::Bucket;
+use crate::metric::Fold;
 use crate::policy::SharedContext;
-use crate::transport::Transport;
-use crate::world::{Future, Split};
-use crate::{AgentId, Bug};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use crate::world::{Birth, Future, Split, Tally};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A cohort that is taking its step.
@@ -29,10 +30,16 @@ pub(super) struct CohortRound {
 pub(super) enum Stage {
     /// Nothing of the round has happened.
     Border,
+    /// The first planned events are exchanged, before the first round.
+    Planning,
     /// The world asks, before any observation.
     Inquiring(Answers),
     /// Cohorts take their steps before their agents take turns.
     CohortStep(Vec<CohortRound>),
+    /// The tallies of cohort steps are exchanged: by cohort, those of this process.
+    Counting(Vec<Vec<TallyBox>>),
+    /// What cohorts share from now on is exchanged.
+    Sharing,
     /// Turns are begun, slice by slice. Answers that arrive before all are begun are held.
     Beginning {
         slice: Slice,
@@ -42,7 +49,63 @@ pub(super) enum Stage {
     Acting,
     /// Turns are under way, one after the other.
     InOrder(Order),
+    /// Turns are done: messages, events, tallies, births and deaths are exchanged.
+    Delivering(Box<Closing>),
+    /// The world has ended its round: folds of metrics and digests are exchanged.
+    Reducing(Box<Closing>),
     Ended(Outcome),
+}
+
+/// What a shard tells all others at the end of its turns.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Told {
+    /// Over its acts, messages and planned events.
+    pub(super) sum: Digest,
+    /// Whether some messages were sent out of order.
+    pub(super) late: bool,
+    pub(super) acts: u64,
+    /// One tally for each of its blocks, in order; empty in a society of one shard, and in a world in one piece.
+    pub(super) tallies: Vec<Vec<u8>>,
+    /// With the cohort of the parent.
+    pub(super) births: Vec<(Birth, u16)>,
+    pub(super) deaths: Vec<AgentId>,
+    /// Digests of its agents' states and of its rows at the beginning of the round, if no process has the digest of all state yet.
+    pub(super) outset: Option<(Digest, Digest)>,
+}
+
+/// What a shard gives the first shard of every process at the end of the round.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Reduced {
+    /// Messages delivered to its agents.
+    pub(super) messages: u64,
+    /// Digests of its agents' states and of its rows.
+    pub(super) agents: Digest,
+    pub(super) rows: Digest,
+    /// By metrics with the same input, by block: the fold of each metric.
+    pub(super) folds: Vec<Vec<Vec<Vec<u8>>>>,
+}
+
+/// A round at its barrier. Lists are by shard of this process.
+#[derive(Default)]
+pub(super) struct Closing {
+    pub(super) report: RoundReport,
+    pub(super) told: Vec<Told>,
+    pub(super) tallies: Vec<Vec<Tally>>,
+    /// Why the world ends the run, if it does.
+    pub(super) reason: Option<String>,
+    /// Messages delivered.
+    pub(super) messages: Vec<u64>,
+    /// By metrics with the same input, by block: the fold of each metric.
+    pub(super) folds: Vec<Vec<Vec<Vec<Fold>>>>,
+    pub(super) reduced: Vec<Reduced>,
+}
+
+/// The state between two rounds.
+pub(super) enum Outset {
+    /// Its digest.
+    Known(Digest),
+    /// Digests of this process's agents and rows, and of what every process has. The whole is known after the next exchange.
+    OfShard(Digest, Digest, Digest),
 }
 
 /// A slice with this many questions is large enough; the next one is no longer.
@@ -97,7 +160,17 @@ pub struct Society {
     pub(super) interface: Interface,
     pub(super) split: Split,
     pub(super) shards: Vec<Shard>,
-    pub(super) transport: Box<dyn Transport>,
+    pub(super) layout: Layout,
+    /// What other processes have shown of their agents since the last round, in order of shards.
+    pub(super) elsewhere: Vec<Shown>,
+    /// Blocks in all shards when they were cut. Those of agents born later are on the last shard.
+    pub(super) cut: usize,
+    /// Frames for other processes, to be carried.
+    pub(super) outgoing: Vec<Frame>,
+    /// The frames for which the society waits, once they are here.
+    pub(super) arrived: Option<Vec<Frame>>,
+    /// Bytes of frames so far.
+    pub(super) carried: u64,
     /// Leaves with changed parameters, and the round from which they hold, sorted by round.
     pub(super) changes: Vec<(u32, Leaves)>,
     pub(super) dead: BTreeSet<AgentId>,
@@ -105,23 +178,17 @@ pub struct Society {
     pub(super) born: u32,
     /// Parents of the agents born during the run, in order of birth.
     pub(super) parents: Vec<AgentId>,
+    /// Their cohorts.
+    pub(super) newborns: Vec<u16>,
     /// The digest of births and deaths, updated incrementally: the cost of a round does not grow with the number of deaths.
     pub(super) life: Digest,
     pub(super) round: u32,
     pub(super) chain: Digest,
     pub(super) stage: Stage,
-    /// The digest of all state at the end of the last round.
-    pub(super) state: Digest,
+    /// The state at the end of the last round.
+    pub(super) state: Outset,
     /// Whether few agents left a trace in the last round of sequential turns. It does not affect results.
     pub(super) calm: bool,
-}
-
-pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Bug> {
-    postcard::to_allocvec(value).map_err(|e| Bug::Transport(e.to_string()))
-}
-
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Bug> {
-    postcard::from_bytes(bytes).map_err(|e| Bug::Transport(e.to_string()))
 }
 
 pub(super) fn death(round: u32, who: AgentId) -> u128 {

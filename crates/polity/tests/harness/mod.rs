@@ -649,6 +649,7 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
         registry: registry(),
         providers: Arc::new(Providers::standard()),
         disk,
+        spread: None,
         shards,
         connections: 100,
         memory: None,

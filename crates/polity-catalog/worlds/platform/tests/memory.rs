@@ -6,13 +6,13 @@ use crate::testing::metric;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, ChatMessage, Effect, Outcome, Request, ResponseFormat, Role, Usage, Value as Said};
 use polity_kernel::interface::{Cells, NumberSlot, TableSlot};
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::LeafFiles;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::society::Society;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ fn opened(scenario: &Value, shards: usize) -> Society {
     let mut registry = crate::testing::registry();
     registry.policy::<Diarist>(LeafFiles::default());
     registry.policy::<Ponderer>(LeafFiles::default());
-    match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
+    match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), Layout::shards(shards)) {
         Ok(Assembled::Society(society)) => *society,
         Ok(_) => panic!("a society was asked for"),
         Err(error) => panic!("{error}"),

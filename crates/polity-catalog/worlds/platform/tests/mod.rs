@@ -13,13 +13,13 @@ use plain::{By, DISLIKE, LIKE, POST, Plain, SEED, SHARE};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Effect, Outcome, ResponseFormat, Value as Said};
 use polity_kernel::interface::{Cells, NumberSlot, TableSlot};
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::LeafFiles;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
 use polity_kernel::society::Society;
-use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -260,7 +260,7 @@ fn witnessed(scenario: &Value, shards: usize) -> Society {
     let mut registry = crate::testing::registry();
     registry.policy::<ArenaObserver>(LeafFiles::default());
     registry.policy::<Clumsy>(LeafFiles::default());
-    match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
+    match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), Layout::shards(shards)) {
         Ok(Assembled::Society(society)) => *society,
         Ok(_) => panic!("a society was asked for"),
         Err(error) => panic!("{error}"),
@@ -440,7 +440,7 @@ fn what_policies_show_of_their_agents_is_measured_where_there_is_some() {
     let mut registry = crate::testing::registry();
     registry.policy::<ArenaObserver>(LeafFiles::default());
     let inputs = Inputs::default();
-    let Err(error) = assemble(&Node::from_json(&scenario), &registry, &inputs, 1, Box::new(InMemory::default())) else {
+    let Err(error) = assemble(&Node::from_json(&scenario), &registry, &inputs, Layout::default()) else {
         panic!("nobody has emotions")
     };
     assert!(error.to_string().contains("no quantity `emotion`"), "{error}");

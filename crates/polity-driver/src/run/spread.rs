@@ -1,0 +1,262 @@
+//! A run over several processes: process 0 leads and writes the run folder, the others help.
+
+use super::claim;
+use super::engine::{Engine, ranks};
+use super::journal_summary::read_journal;
+use super::manifest::{Build, Manifest};
+use super::prepare::Prepared;
+use super::summary::{RunStatus, Summary, peak_memory_mb};
+use crate::drive::{Drive, Ending, GRACE, Past, TIME_UP, Watch, append, append_answers, ledger};
+use crate::people::Mailbox;
+use crate::recorder::Recorder;
+use crate::source::{Batches, Declared, Outside, WithPeople};
+use crate::spread::{Logged, Others, Spread};
+use polity_kernel::digest::FileHash;
+use polity_kernel::event::Event;
+use polity_kernel::machine::Machine;
+use polity_kernel::scenario::{Budget, Scenario};
+use polity_models::models::prices::Prices;
+use polity_peers::Peers;
+use polity_store::DriveError;
+use polity_store::disk::create_dir_durably;
+use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The folder in a run folder with the logs of the processes that helped.
+const PEERS: &str = "peers";
+
+impl Prepared {
+    /// What the processes of a run must agree about: the scenario and the contents of its files.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = FileHash::default();
+        hash.take(self.tree.to_json().to_string().as_bytes());
+        for file in &self.files {
+            hash.take(file.entry.path.as_bytes());
+            hash.take(file.entry.digest.as_bytes());
+        }
+        hash.digest().to_string()
+    }
+}
+
+/// Describes the program itself, so that processes of different builds find out before they compute different things.
+fn build() -> String {
+    let Build { version, target } = Build::this();
+    let program = std::env::current_exe().and_then(std::fs::read).map(|bytes| FileHash::of(&bytes).to_string());
+    format!("polity {version} {target} {}", program.unwrap_or_default())
+}
+
+impl Engine<'_> {
+    /// Runs a scenario together with the other processes of [`Engine::spread`], which are started with the same scenario and folder.
+    /// Process 0 leads: it begins the run, or goes on with it, and writes its folder. The others compute their agents and ask their
+    /// models. If any process is lost, all end with [`DriveError::Peers`]; started again, in any number, they go on.
+    ///
+    /// # Errors
+    /// Those of [`Engine::run_or_resume`], a scenario that cannot be spread, and processes that are lost.
+    pub fn run_spread(&self, prepared: &Prepared, out: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        let Some(spread) = &self.spread else { return self.run_or_resume(prepared, out, watch) };
+        let scenario = Scenario::read(&prepared.tree)?;
+        if scenario.world.is_none() {
+            return Err(DriveError::Input("an evaluation runs in one process: only societies have parts".into()));
+        }
+        let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds: _, agent, cohorts } =
+            scenario.budget.with(&self.budget);
+        let counts = tokens.or(calls).or(requests).or(tool_calls);
+        if cost_usd.is_some() || counts.is_some() || agent.is_some() || !cohorts.is_empty() {
+            return Err(DriveError::Input(
+                "a run over several processes has no common budget yet, and a limit for each of them would be another one; run \
+                 it in one process, or leave out every limit but `seconds`"
+                    .into(),
+            ));
+        }
+        let n = spread.layout().count();
+        let share = |limit: Option<u32>| limit.map(|limit| (limit / n as u32).max(1));
+        let Declared { requests_per_minute, tokens_per_minute } = self.outside.declared;
+        let declared =
+            Declared { requests_per_minute: share(requests_per_minute), tokens_per_minute: share(tokens_per_minute) };
+        let engine = Engine {
+            connections: (self.connections / n).max(1),
+            outside: Outside { declared, ..self.outside.clone() },
+            ..self.clone()
+        };
+        match spread.index() {
+            0 => engine.run_or_resume(prepared, out, watch),
+            _ => engine.help(spread, prepared, out, watch),
+        }
+    }
+
+    fn join(&self, spread: &Spread, run: &str) -> Result<Peers, DriveError> {
+        spread.join(&build(), run, |note| self.outside.notes.tell(note))
+    }
+
+    /// Meets the processes that help, and tells them where to go on from: the saved state, and the recorded answers. Answers that only
+    /// they have recorded are added to the journal. `begins`: whether the run has just begun.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a run that the others have a part in")]
+    pub(super) fn lead(
+        &self,
+        spread: &Spread,
+        run: &str,
+        state: Option<Vec<u8>>,
+        begins: bool,
+        journal: &Journal,
+        past: &mut Past,
+        recorder: &mut Recorder,
+    ) -> Result<Others, DriveError> {
+        let mut peers = self.join(spread, run)?;
+        let mut go_on = || self.stop.may_wait();
+        let mut logs = Others::ask_all(&mut peers, &mut go_on)?;
+        if begins {
+            // Logs of an older run in the same folder.
+            logs.clear();
+        }
+        for Logged { answers, in_flight } in logs {
+            let new: Vec<_> = answers.into_iter().filter(|answer| !past.answers.contains_key(&answer.id)).collect();
+            let new = append_answers(journal, new)?;
+            recorder.heard(&new);
+            past.answers.extend(new.into_iter().map(|answer| (answer.id, answer)));
+            for (id, most) in in_flight {
+                append(journal, &Event::Broke { id, charged: Some(most) })?;
+                past.broke(id, Some(most));
+            }
+        }
+        journal.commit()?;
+        Others::lead(peers, state, past.answers.values(), begins, &mut go_on)
+    }
+
+    /// Computes the agents of this process until the run ends.
+    fn help(
+        &self,
+        spread: &Spread,
+        prepared: &Prepared,
+        out: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary, DriveError> {
+        let began = Instant::now();
+        let scenario = Scenario::read(&prepared.tree)?;
+        let prepared = &*self.with_listed(prepared, &scenario)?;
+        let engine = self.with_models_of(prepared, &scenario, Some(out))?;
+        let mut machine = self.assemble_part(prepared)?;
+        let asked = engine.check_models_of(&machine, &scenario)?;
+        let capabilities = engine.capabilities(&asked.models);
+        let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, None);
+        let dir = out.join(PEERS).join(spread.index().to_string());
+        let (logged, end) = self.logged(&dir)?;
+        let peers = engine.join(spread, &prepared.digest())?;
+        let mut go_on = || self.stop.may_wait();
+        let (mut others, state, answers, begins) = Others::follow(peers, &logged, &mut go_on)?;
+        if let Some(state) = state {
+            machine.restore(&state).map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
+        }
+        // Process 0 has made the run folder by now, if both see the same disk.
+        let _lock = claim::claim(self.disk.as_ref(), &dir, &|_, _| true, &|| Ok(()))?;
+        let journal_dir = dir.join("journal");
+        let log = match end.filter(|_| !begins) {
+            Some(end) => JournalWriter::open_at_end(self.disk.clone(), &journal_dir, end)?,
+            None => {
+                self.clear(&journal_dir)?;
+                create_dir_durably(self.disk.as_ref(), &journal_dir).map_err(DriveError::disk(&journal_dir))?;
+                JournalWriter::create(self.disk.clone(), &journal_dir)?
+            }
+        };
+        let log = Journal::from(log);
+        others.log = Some(log.clone());
+        for (id, most) in logged.in_flight {
+            others.log_event(&Event::Broke { id, charged: Some(most) })?;
+        }
+        let past = Past { answers: answers.into_iter().map(|answer| (answer.id, answer)).collect(), ..Past::default() };
+        let batched = engine.batched(&machine, &manifest);
+        let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
+        let timeout = scenario.humans.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
+        let batches = Batches::open(
+            self.providers.clone(),
+            self.disk.clone(),
+            &dir,
+            batched,
+            self.outside.batch_pause,
+            self.outside.notes.clone(),
+        )?;
+        let asked = engine.source(
+            &scenario,
+            &prices,
+            ranks(&scenario, &machine),
+            Some((batches, ledger(&log), Default::default())),
+        );
+        let mailbox = Mailbox::of(self.disk.clone(), &dir);
+        let mut source =
+            WithPeople::new(asked, mailbox, dir.display().to_string(), timeout, self.outside.notes.clone());
+        let agents = machine.agents();
+        let budget = scenario.budget.with(&self.budget);
+        let drive = Drive {
+            machine: &mut machine,
+            past,
+            source: &mut source,
+            gate: None,
+            orders: None,
+            deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
+            grace: self.outside.grace.unwrap_or(GRACE),
+            stopping_since: None,
+            told: Instant::now(),
+            writing: None,
+            others: Some(others),
+            saves: scenario.snapshot.rounds,
+            seed: scenario.seed,
+            planned: scenario.rounds,
+            stop: self.stop.clone(),
+            watch,
+            tolerate: false,
+            strict: false,
+        };
+        let driven = drive.run()?;
+        log.close()?;
+        let digest = driven.chain.map_or(String::new(), |digest| digest.to_string());
+        let round = machine.next_round();
+        let (status, rounds, digest, reason) = match driven.ending {
+            Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
+            Ending::Stopped | Ending::Changed => (RunStatus::Stopped, round, digest, None),
+            Ending::TimeUp => (RunStatus::Budget, round, digest, Some(TIME_UP.into())),
+            Ending::Exhausted(reason) => (RunStatus::Budget, round, digest, Some(reason)),
+        };
+        Ok(Summary {
+            status,
+            run: out.display().to_string(),
+            digest,
+            agents,
+            rounds,
+            wall_seconds: began.elapsed().as_secs_f64(),
+            totals: driven.totals,
+            simulated: manifest.simulated,
+            is_priced: manifest.is_priced(),
+            commits: driven.commits,
+            first_difference: None,
+            reason,
+            health: Vec::new(),
+            round_ms: super::engine::median(driven.round_ms),
+            peak_memory_mb: peak_memory_mb(),
+        })
+    }
+
+    /// Reads what this process logged before, if it did.
+    fn logged(&self, dir: &Path) -> Result<(Logged, Option<End>), DriveError> {
+        let journal: PathBuf = dir.join("journal");
+        if !self.disk.exists(&journal).map_err(DriveError::disk(&journal))? {
+            return Ok((Logged::default(), None));
+        }
+        let mut reader = JournalReader::open(self.disk.as_ref(), &journal)?;
+        let story = read_journal(&mut reader)?;
+        let end = reader.end();
+        let answers = story.past.answers.into_values().collect();
+        Ok((Logged { answers, in_flight: story.in_flight }, end))
+    }
+
+    /// Removes the log of another run.
+    fn clear(&self, journal: &Path) -> Result<(), DriveError> {
+        if !self.disk.exists(journal).map_err(DriveError::disk(journal))? {
+            return Ok(());
+        }
+        for name in self.disk.list(journal).map_err(DriveError::disk(journal))? {
+            let file = journal.join(name);
+            self.disk.remove_file(&file).map_err(DriveError::disk(&file))?;
+        }
+        Ok(())
+    }
+}
