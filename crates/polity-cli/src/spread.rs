@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn an_address_of_this_machine_is_found() {
-        let alone = ["192.0.2.7:7400".to_string(), "127.0.0.1:7400".to_string()];
+        let alone = ["198.51.100.7:7400".to_string(), "127.0.0.1:7400".to_string()];
         assert_eq!(own(&alone), Ok(1));
         let both = ["127.0.0.1:7400".to_string(), "127.0.0.1:7401".to_string()];
         assert!(own(&both).unwrap_err().contains("--spread-index"));
-        assert!(own(&["192.0.2.7:7400".to_string()]).unwrap_err().contains("--spread-index"));
+        assert!(own(&["198.51.100.7:7400".to_string()]).unwrap_err().contains("--spread-index"));
     }
 }

@@ -3,8 +3,8 @@
 //! The long form: `bash scripts/campaigns.sh spread-kills`. Over network namespaces: `bash scripts/spread.sh`.
 
 use crate::harness::{
-    Tables, answers, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch,
-    tables, verify, write_scenario,
+    Tables, answers, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said,
+    scratch, tables, verify, write_scenario,
 };
 use polity_kernel::ask::EffectId;
 use polity_kernel::rng::{Draws, Stream};
@@ -48,8 +48,10 @@ fn people(agents: u32, rounds: u32) -> Value {
         "world": {"kind": "opinion"},
         "topology": {"kind": "ring", "neighbours": 4},
         "cohorts": [
-            {"name": "minds", "share": 0.01, "policy": {"kind": "mind"}},
-            {"name": "others", "share": 0.99, "policy": {"kind": "degroot"}},
+            {"name": "before", "share": 0.45, "policy": {"kind": "degroot"}},
+            // Some of them are in the first of two processes, most in the second.
+            {"name": "minds", "share": 0.015, "policy": {"kind": "mind"}},
+            {"name": "after", "share": 0.535, "policy": {"kind": "degroot"}},
         ],
         "record": {"messages": true},
         "metrics": [{"kind": "quantiles", "of": "opinion"}],
@@ -149,8 +151,7 @@ fn survives(whole: &Whole, seed: u64, kills: u32) {
                     killed += 1;
                 }
             }
-            let outputs: Vec<_> =
-                children.into_iter().map(|child| said(&child.wait_with_output().unwrap())).collect();
+            let outputs: Vec<_> = children.into_iter().map(|child| said(&child.wait_with_output().unwrap())).collect();
             for (index, said) in outputs.iter().enumerate().filter(|(index, _)| Some(*index) != victim) {
                 assert!([Some(0), LOST].contains(&said.code), "{what}: process {index}: {said:?}");
                 if said.code == LOST {
@@ -195,10 +196,11 @@ fn a_stopped_process_is_lost_and_changes_nothing_when_it_wakes() {
     let out = folder.join("run");
     let mut children = start(&scenario, &out, 3);
     let begun = Instant::now();
-    while !out.join("manifest.json").exists() && begun.elapsed() < Duration::from_secs(60) {
+    // Its log is made when all have met.
+    while !out.join("peers/2/journal").exists() && begun.elapsed() < Duration::from_secs(100) {
         sleep(Duration::from_millis(20));
     }
-    sleep(Duration::from_millis(500));
+    sleep(Duration::from_millis(300));
     let stopped = children.remove(2);
     signal(&stopped, "-STOP");
     let lost: Vec<_> = children.into_iter().map(|child| said(&child.wait_with_output().unwrap())).collect();
@@ -206,7 +208,10 @@ fn a_stopped_process_is_lost_and_changes_nothing_when_it_wakes() {
         assert_eq!(said.code, LOST, "{said:?}");
         assert!(said.json["error"].as_str().unwrap().contains("process 2"), "{said:?}");
     }
-    assert!(lost.iter().any(|said| said.json["error"].as_str().unwrap().contains("no sign of life for 4 s")), "{lost:?}");
+    assert!(
+        lost.iter().any(|said| said.json["error"].as_str().unwrap().contains("no sign of life for 4 s")),
+        "{lost:?}"
+    );
     // Awake again, it finds nobody, and leaves.
     signal(&stopped, "-CONT");
     let woken = said(&stopped.wait_with_output().unwrap());
@@ -235,10 +240,11 @@ fn what_cannot_be_spread_says_so() {
     assert!(refused(&rules(100, 2), &[]).contains("--spread-index"));
     assert!(refused(&rules(100, 2), &["--spread-index", "2"]).contains("process 2 has no address"));
     let scenario = write_scenario(&folder, &rules(100, 2));
-    let far = polity(&["run", arg(&scenario), "--out", arg(&out), "--spread", "192.0.2.1:7400,192.0.2.2:7400"]);
+    let far = polity(&["run", arg(&scenario), "--out", arg(&out), "--spread", "198.51.100.1:7400,198.51.100.2:7400"]);
     assert!(far.json["error"].as_str().unwrap().contains("--spread-index"), "{far:?}");
     let no_token = polity(
-        &[&["run", arg(&scenario), "--out", arg(&out), "--spread", "192.0.2.1:7400,192.0.2.2:7400"], &first[..]].concat(),
+        &[&["run", arg(&scenario), "--out", arg(&out), "--spread", "198.51.100.1:7400,198.51.100.2:7400"], &first[..]]
+            .concat(),
     );
     assert!(no_token.json["error"].as_str().unwrap().contains("POLITY_SPREAD_TOKEN"), "{no_token:?}");
 }

@@ -178,6 +178,7 @@ fn dependencies_point_one_way() {
         ("polity-games", &["polity-base"][..]),
         ("polity-learn", &["polity-base"][..]),
         ("polity-nn", &["polity-base"][..]),
+        ("polity-peers", &[][..]),
         ("polity-kernel", &["polity-base"][..]),
         ("polity-recall", &["polity-kernel"][..]),
         ("polity-catalog", &catalog),
@@ -185,7 +186,10 @@ fn dependencies_point_one_way() {
         ("polity-store", &["polity-kernel"][..]),
         ("polity-models", &["polity-kernel", "polity-store"][..]),
         ("polity-mcp", &["polity-kernel", "polity-models"][..]),
-        ("polity-driver", &["polity-kernel", "polity-stats", "polity-store", "polity-models", "polity-mcp"][..]),
+        (
+            "polity-driver",
+            &["polity-kernel", "polity-peers", "polity-stats", "polity-store", "polity-models", "polity-mcp"][..],
+        ),
         ("polity-arena", &["polity-kernel", "polity-stats", "polity-store", "polity-driver"][..]),
         ("polity-view", &["polity-kernel", "polity-stats", "polity-store", "polity-models", "polity-driver"][..]),
         ("polity-cli", &of_cli),
@@ -211,6 +215,7 @@ fn dependencies_point_one_way() {
         "thiserror",
     ];
     let outer = [
+        "polity-peers",
         "polity-store",
         "polity-models",
         "polity-mcp",

@@ -19,7 +19,8 @@ pub struct Common {
     /// Number of threads (default: all cores). Does not affect results.
     #[arg(long, env = "POLITY_THREADS", value_parser = few, allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
-    /// Number of shards of a society. Does not affect results.
+    /// Number of shards of a society in this process: a device for tests, which only costs time, since threads share the work of one
+    /// shard. Does not affect results.
     #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = few, allow_negative_numbers = true)]
     pub shards: NonZeroUsize,
     /// Memory limit in MB for a run, or for all runs of a sweep together (default: free memory; half of it for a sweep). A run whose
