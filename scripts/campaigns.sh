@@ -14,6 +14,7 @@ damage        POLITY_DAMAGE=2800            damage           .
 kills         POLITY_KILLS=100              kill             .
 sweep-kills   POLITY_KILLS=50               sweep            kill
 power-loss    POLITY_CUTS=20                power_loss       .
+spread-kills   POLITY_SPREAD_KILLS=25         spread           survive
 batch-kills   POLITY_BATCH_KILLS=20         batch            killed
 minds-kills   POLITY_MOCK_KILLS=20       minds            kill
 cohort-kills  POLITY_COHORT_KILLS=20       archetypes       killed
@@ -30,6 +31,7 @@ attack        python3 scripts/attack.py target/release/polity .
 systems       target/release/polity systems check --all --out target/campaigns/systems
 memory        target/release/examples/memory
 distributed   bash scripts/distributed.sh all target/release/polity
+spread        bash scripts/spread.sh all target/release/polity
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# One society over several processes, on this machine.
+#
+#   bash scripts/spread.sh namespaces [BINARY]    # four machines as network namespaces: a kill, a cut link, fewer machines; needs root
+#   bash scripts/spread.sh bench [BINARY]         # what an exchange and a split society cost, and the model of it; a release build
+#   bash scripts/spread.sh all [BINARY]
+#
+# Without BINARY, a release build. Nothing that it starts outlives the script. Exit code 75: this machine has no namespaces.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+which=${1:-all}
+case "$which" in
+namespaces | bench | all) ;;
+*) echo "usage: $0 [namespaces|bench|all] [BINARY]" >&2 && exit 2 ;;
+esac
+if [ -n "${2:-}" ]; then
+    polity=$(realpath "$2")
+else
+    cargo build --quiet --release --locked -p polity --bin polity
+    polity=$(realpath "${CARGO_TARGET_DIR:-target}/release/polity")
+fi
+work=$(mktemp -d /tmp/polity-spread-XXXXXX)
+spaces=()
+ended() {
+    for space in "${spaces[@]}"; do
+        ip netns pids "$space" 2>/dev/null | xargs -r kill -9 2>/dev/null || true
+        ip netns del "$space" 2>/dev/null || true
+    done
+    ip link del pty-br 2>/dev/null || true
+    rm -rf "$work"
+}
+trap ended EXIT
+trap 'exit 130' INT TERM
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 5 "$work"/process-* >&2 2>/dev/null || true
+    exit 1
+}
+
+# ------------------------------------------------------------------ namespaces
+
+namespaces() {
+    local out=$work/run digest
+    society
+    "$polity" run "$work/society.yaml" --out "$work/whole" --no-report --json 2>/dev/null >"$work/whole.json"
+    digest=$(grep -o '"digest":"[^"]*"' "$work/whole.json" | head -n 1)
+    ip link add pty-br type bridge 2>/dev/null || exit 75
+    ip link set pty-br up
+    local i
+    for i in 0 1 2 3; do
+        ip netns add "pty-$i" || exit 75
+        spaces+=("pty-$i")
+        ip link add "pty-v$i" type veth peer name eth0 netns "pty-$i"
+        ip link set "pty-v$i" master pty-br up
+        ip -n "pty-$i" addr add "10.99.0.$((i + 1))/24" dev eth0
+        ip -n "pty-$i" link set eth0 up
+        ip -n "pty-$i" link set lo up
+    done
+    export POLITY_SPREAD_TOKEN=a-secret-of-the-script
+    processes=()
+    start() { # number of machines
+        local n=$1 list="" k
+        for ((k = 0; k < n; k++)); do list+="${list:+,}10.99.0.$((k + 1)):7400"; done
+        processes=()
+        for ((k = 0; k < n; k++)); do
+            # The same command on every machine.
+            ip netns exec "pty-$k" "$polity" run "$work/society.yaml" --out "$out" --spread "$list" --no-report --json \
+                >"$work/process-$k" 2>"$work/process-$k.notes" &
+            processes+=($!)
+        done
+    }
+    rounds() { "$polity" status "$out" --json 2>/dev/null | grep -o '"rounds":[0-9]*' | head -n 1 | cut -d: -f2 || true; }
+    reach() { # round
+        local until=$((SECONDS + 120)) at
+        while :; do
+            at=$(rounds)
+            [ "${at:-0}" -lt "$1" ] || return 0
+            [ "$SECONDS" -lt "$until" ] || fail "the run did not reach round $1"
+            sleep 0.05
+        done
+    }
+    expect_lost() { # began, most seconds, which process is not waited for
+        local k code
+        for k in "${!processes[@]}"; do
+            code=0
+            wait "${processes[$k]}" || code=$?
+            [ "$k" = "$3" ] || [ "$code" = 75 ] || fail "process $k ended with $code instead of 75"
+        done
+        echo "  all others had left $(python3 -c "print(f'{$(date +%s.%N) - $1:.1f}')") s later (at most $2 s allowed)"
+        python3 -c "import sys; sys.exit($(date +%s.%N) - $1 > $2)" || fail "too late"
+    }
+    echo "four machines"
+    start 4
+    reach 12
+    local began
+    began=$(date +%s.%N)
+    echo "kill -9 on the third, at round $(rounds)"
+    ip netns pids pty-2 | xargs -r kill -9
+    expect_lost "$began" 3 2
+    echo "three machines"
+    start 3
+    reach 45
+    began=$(date +%s.%N)
+    echo "the link of the second is cut, at round $(rounds)"
+    ip -n pty-1 link set eth0 down
+    expect_lost "$began" 13 none
+    ip -n pty-1 link set eth0 up
+    ip -n pty-1 addr add 10.99.0.2/24 dev eth0 2>/dev/null || true
+    echo "two machines"
+    start 2
+    local k
+    for k in 0 1; do wait "${processes[$k]}" || fail "process $k ended with $?"; done
+    [ "$(grep -o '"digest":"[^"]*"' "$work/process-0" | head -n 1)" = "$digest" ] || fail "another digest than in one process"
+    "$polity" verify "$out" >/dev/null || fail "the folder is not as written"
+    "$polity" replay "$out" --json 2>/dev/null | grep -q '"status":"same"' || fail "a replay differs"
+    echo "the digest of one process: $digest; the folder is verified and replayed by one process"
+}
+
+# Messages cross between all machines, and it is long enough to be interrupted.
+society() {
+    cat >"$work/society.yaml" <<'YAML'
+name: namespaces
+seed: 3
+agents: 60000
+rounds: 120
+world: {kind: opinion}
+topology: {kind: erdos-renyi, mean_degree: 8}
+cohorts: [{policy: {kind: degroot}}]
+metrics: [{kind: quantiles, of: opinion}]
+snapshot: {rounds: 10}
+YAML
+}
+
+# ------------------------------------------------------------------ bench
+
+bench() {
+    cargo build --quiet --release --locked -p polity-peers --example exchange
+    echo "## Exchanges"
+    echo
+    "${CARGO_TARGET_DIR:-target}/release/examples/exchange" 4
+    echo
+    python3 scripts/spread-bench.py "$polity" "$work"
+}
+
+[ "$which" = bench ] || namespaces
+[ "$which" = namespaces ] || bench
