@@ -232,6 +232,9 @@ pub enum Verb {
         /// Make no calls: print bounds, which are wide.
         #[arg(long, conflicts_with = "max_cost")]
         no_ask: bool,
+        /// Estimate instead what the society would need and gain over this many processes (`polity run --spread`).
+        #[arg(long, value_name = "N", conflicts_with_all = ["max_cost", "from", "no_ask"], value_parser = few)]
+        processes: Option<NonZeroUsize>,
         #[command(flatten)]
         common: Common,
         #[command(flatten)]

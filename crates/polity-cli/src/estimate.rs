@@ -3,7 +3,7 @@
 use super::failure::{Exit, Failure, Source, failure};
 use super::output::{json, note, print_line};
 use super::progress;
-use polity_driver::run::{Basis, Engine, Forecast, Prepared};
+use polity_driver::run::{Basis, Engine, Forecast, Prepared, SpreadForecast};
 use std::path::Path;
 
 /// The default maximum cost of a sample, in US dollars.
@@ -42,6 +42,31 @@ pub fn estimate(
         return Ok(Exit::Stopped);
     };
     tell(&forecast);
+    if as_json {
+        print_line(&json(&forecast));
+    }
+    Ok(Exit::Done)
+}
+
+/// Estimates what a society would need and gain over several processes.
+pub fn processes(
+    engine: &Engine<'_>,
+    prepared: &Prepared,
+    source: &Source,
+    processes: usize,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let forecast = engine.forecast_spread(prepared, processes).map_err(|error| failure(&error, Some(source)))?;
+    let SpreadForecast { crossing, memory_mb: (alone, each), gain, advice, .. } = &forecast;
+    note(&match crossing {
+        Some(crossing) => format!("{:.1} % of the ties are between agents of different processes", crossing * 100.0),
+        None => "the agents have no ties".to_string(),
+    });
+    note(&format!("memory: {alone:.0} MB in one process, {each:.0} MB in each of {processes}"));
+    if let Some(gain) = gain {
+        note(&format!("a round would be about {gain:.1} times as fast as on one core, if each process has one"));
+    }
+    note(advice);
     if as_json {
         print_line(&json(&forecast));
     }

@@ -240,9 +240,14 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
             run(prepared, &source, &common, &answering, listening, (out, go_on, spreading), registry)
         }
-        Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
+        Verb::Estimate { file, max_cost, from, no_ask, processes, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
             let (prepared, source) = load(&file, &access, &edits.keys.set, flags, registry)?;
+            if let Some(processes) = processes {
+                return with_engine(&common, &answering, registry, |engine, _| {
+                    estimate::processes(engine, &prepared, &source, processes.get(), common.json)
+                });
+            }
             let basis = estimate::basis(from.as_deref(), no_ask, max_cost);
             with_engine(&common, &answering, registry, |engine, stop| {
                 let engine = &Engine { asks: !no_ask, ..engine.clone() };

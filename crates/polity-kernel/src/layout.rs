@@ -1,6 +1,6 @@
 //! How a society is cut into shards, and which of them this process computes.
 
-use crate::Bug;
+use crate::{BLOCK, Bug};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -25,6 +25,8 @@ pub struct Frame {
 /// use polity_kernel::layout::Layout;
 /// assert_eq!(Layout::default(), Layout::shards(1));
 /// assert_eq!(Layout::process(1, 3).own(), 1..2);
+/// // Shards are cut between blocks of 4,096 agents.
+/// assert_eq!(Layout::process(1, 3).agents(1, 30_000), 8192..20_480);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -82,6 +84,14 @@ impl Layout {
     /// Returns the shards that take part in a reduction: one for each process.
     pub(crate) fn leaders(&self) -> Range<usize> {
         if self.is_spread() { 0..self.shards } else { 0..1 }
+    }
+
+    /// Returns the ids of a shard's agents at the beginning, of `agents` in total.
+    #[must_use]
+    pub fn agents(&self, shard: usize, agents: u32) -> Range<u32> {
+        let blocks = self.range(shard, (agents as usize).div_ceil(BLOCK).max(1));
+        let id = |block: usize| u32::try_from(block * BLOCK).unwrap_or(u32::MAX).min(agents);
+        id(blocks.start)..id(blocks.end)
     }
 
     /// Returns the blocks of a shard, of `blocks` in total.

@@ -261,6 +261,44 @@ impl Bucket {
     }
 }
 
+/// A number told to all neighbours, for those in other shards: it travels once to each shard.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Broadcast {
+    pub from: AgentId,
+    pub channel: u16,
+    /// The number of the message to the first neighbour, among the sender's messages of the round.
+    pub first: u32,
+    pub value: f64,
+}
+
+impl Broadcast {
+    /// Bytes in a frame.
+    pub const PACKED: usize = 18;
+
+    /// Appends it to a frame.
+    pub fn pack(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.from.to_le_bytes());
+        to.extend_from_slice(&self.first.to_le_bytes());
+        to.extend_from_slice(&self.channel.to_le_bytes());
+        to.extend_from_slice(&self.value.to_bits().to_le_bytes());
+    }
+
+    /// Reads it from [`Broadcast::PACKED`] bytes.
+    pub fn unpack(bytes: &[u8; Self::PACKED]) -> Self {
+        let (mut from, mut first, mut channel, mut value) = ([0; 4], [0; 4], [0; 2], [0; 8]);
+        from.copy_from_slice(&bytes[..4]);
+        first.copy_from_slice(&bytes[4..8]);
+        channel.copy_from_slice(&bytes[8..10]);
+        value.copy_from_slice(&bytes[10..]);
+        Broadcast {
+            from: u32::from_le_bytes(from),
+            first: u32::from_le_bytes(first),
+            channel: u16::from_le_bytes(channel),
+            value: f64::from_bits(u64::from_le_bytes(value)),
+        }
+    }
+}
+
 /// The maximum length of a message's text or record, in bytes.
 pub const LONGEST_TEXT: usize = (1 << LENGTH_BITS) - 1;
 /// The maximum length of a message's vector, in numbers.

@@ -46,7 +46,7 @@ pub struct SharedContext {
 impl SharedContext {
     /// Returns who hears an agent.
     #[inline]
-    fn audience(&self) -> &Topology {
+    pub(crate) fn audience(&self) -> &Topology {
         self.audience.as_ref().unwrap_or(&self.topology)
     }
 }

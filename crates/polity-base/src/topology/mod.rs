@@ -122,6 +122,25 @@ impl Topology {
         listed.iter().copied().chain(below).chain(above)
     }
 
+    /// Iterates over those of `i`'s neighbours whose ids are in a range, in the order of [`Topology::neighbours`]: (place among all of
+    /// them, id).
+    pub fn neighbours_in(&self, i: u32, ids: std::ops::Range<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let within = |range: std::ops::Range<u32>| range.start.max(ids.start)..range.end.min(ids.end);
+        let (listed, first, below, above): (&[u32], usize, _, _) = match self {
+            Topology::Complete { n } if i < *n => (&[], 0, within(0..i), within(i + 1..*n)),
+            Topology::None { .. } | Topology::Complete { .. } | Topology::Outline { .. } => (&[], 0, 0..0, 0..0),
+            Topology::Graph(csr) => {
+                let all = csr.neighbours(i);
+                let first = all.partition_point(|id| *id < ids.start);
+                let end = first + all[first..].partition_point(|id| *id < ids.end);
+                (&all[first..end], first, 0..0, 0..0)
+            }
+        };
+        let listed = listed.iter().zip(first as u32..).map(|(id, place)| (place, *id));
+        // Everybody but `i` itself: those above it have one place less than their id.
+        listed.chain(below.map(|id| (id, id))).chain(above.map(|id| (id - 1, id)))
+    }
+
     /// Returns whether `i` hears `other`.
     #[must_use]
     pub fn hears(&self, i: u32, other: u32) -> bool {
@@ -326,6 +345,23 @@ mod tests {
             spec("stochastic-block", json!({"shares": [0.3, 0.7], "within": 6, "between": 1})),
             spec("configuration", json!({"distribution": {"2": 0.5, "5": 0.4, "60": 0.1}})),
         ]
+    }
+
+    #[test]
+    fn neighbours_in_a_range_keep_their_places() {
+        let edges = [(0, 3), (0, 5), (1, 0), (2, 5), (4, 0), (5, 1)];
+        let graph = Topology::Graph(Csr::from_edges(6, &edges, true).unwrap().into());
+        for topology in [graph, Topology::Complete { n: 6 }, Topology::None { n: 6 }] {
+            for i in 0..7 {
+                let all: Vec<(u32, u32)> = (0..).zip(topology.neighbours(i)).collect();
+                assert_eq!(all.len() as u32, topology.degree(i));
+                for (start, end) in [(0, 6), (0, 0), (2, 4), (5, 6), (1, 6), (0, u32::MAX)] {
+                    let within: Vec<(u32, u32)> = topology.neighbours_in(i, start..end).collect();
+                    let expected: Vec<_> = all.iter().copied().filter(|(_, id)| (start..end).contains(id)).collect();
+                    assert_eq!(within, expected, "{topology:?}, {i} in {start}..{end}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub use listed::register as register_toolkits;
 pub use manifest::{Build, Manifest, Origin};
 pub(crate) use prepare::within;
 pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare, prepare_with_file, quoted};
+pub use spread::SpreadForecast;
 pub use start::{fork_folder, other_models, seed_of};
 pub use summary::{RunStatus, Summary};
 pub(crate) use whole::{Made, Whole};

@@ -11,15 +11,18 @@ use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Batches, Declared, Outside, WithPeople};
 use crate::spread::{Logged, Others, Spread};
+use polity_kernel::BLOCK;
 use polity_kernel::digest::FileHash;
 use polity_kernel::event::Event;
+use polity_kernel::layout::Layout;
 use polity_kernel::machine::Machine;
-use polity_kernel::scenario::{Budget, Scenario};
+use polity_kernel::scenario::{Assembled, Budget, MemoryBudget, Scenario, assemble_within};
 use polity_models::models::prices::Prices;
 use polity_peers::Peers;
 use polity_store::DriveError;
 use polity_store::disk::create_dir_durably;
 use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -37,6 +40,27 @@ impl Prepared {
         }
         hash.digest().to_string()
     }
+}
+
+/// Processor time of a message that stays in its process, and what one that crosses adds to it, in nanoseconds; measured by
+/// `scripts/spread.sh bench`.
+const MESSAGE_NS: f64 = 23.5;
+const CROSSING_NS: f64 = 20.0;
+
+/// What a society over several processes would need and gain.
+#[derive(Clone, Debug, Serialize)]
+pub struct SpreadForecast {
+    /// Number of processes.
+    pub processes: usize,
+    /// The share of ties between agents of different processes; `None` without ties.
+    pub crossing: Option<f64>,
+    /// Estimated memory of a run in one process, and of each of several, in MB (10^6 bytes).
+    pub memory_mb: (f64, f64),
+    /// How many times faster the rounds are than on one core, at least, if each process has one; `None` if models are asked, which
+    /// decide on the time.
+    pub gain: Option<f64>,
+    /// What to do, in words.
+    pub advice: String,
 }
 
 /// Describes the program itself, so that processes of different builds find out before they compute different things.
@@ -83,6 +107,54 @@ impl Engine<'_> {
             0 => engine.run_or_resume(prepared, out, watch),
             _ => engine.help(spread, prepared, out, watch),
         }
+    }
+
+    /// Estimates what the society of a scenario would need and gain over `n` processes.
+    ///
+    /// # Errors
+    /// A scenario that is wrong, that is no society, or whose world cannot be spread.
+    pub fn forecast_spread(&self, prepared: &Prepared, n: usize) -> Result<SpreadForecast, DriveError> {
+        let Prepared { tree, inputs, .. } = prepared;
+        let memory_of = |layout: Layout| -> Result<(f64, Assembled), DriveError> {
+            let mut memory = MemoryBudget::unlimited();
+            let machine = assemble_within(tree, self.registry, inputs, layout, &mut memory)?;
+            Ok((memory.reserved() as f64 / 1e6, machine))
+        };
+        let (each, part) = memory_of(Layout::process(0, n))?;
+        drop(part);
+        let (alone, machine) = memory_of(Layout::default())?;
+        let Some(society) = machine.society() else {
+            return Err(DriveError::Input("an evaluation runs in one process: only societies have parts".into()));
+        };
+        let topology = &society.shared_context().topology;
+        let (agents, layout) = (topology.n(), Layout::process(0, n));
+        let inner: u64 = (0..n)
+            .map(|process| {
+                let ids = layout.agents(process, agents);
+                ids.clone().map(|agent| topology.neighbours_in(agent, ids.clone()).count() as u64).sum::<u64>()
+            })
+            .sum();
+        let crossing = (topology.arcs() > 0).then(|| 1.0 - inner as f64 / topology.arcs() as f64);
+        let gain = machine.models().is_empty().then(|| {
+            let crossing = crossing.unwrap_or(0.0);
+            n as f64 / (1.0 + crossing * CROSSING_NS / MESSAGE_NS)
+        });
+        let saves = each < 0.8 * alone;
+        let advice = match gain {
+            None => {
+                "models answer outside, so more processes save no time: spread it only to survive the loss of a machine"
+                    .into()
+            }
+            Some(_) if agents as usize <= BLOCK * n => {
+                format!("too few agents: processes get whole blocks of {BLOCK}, so run it in one")
+            }
+            Some(gain) if gain < 0.7 * n as f64 && saves => {
+                "many messages cross: spread it only for memory; with threads one process is faster".into()
+            }
+            Some(gain) if gain < 0.7 * n as f64 => "many messages cross: run it in one process, with threads".into(),
+            Some(_) => "few messages cross: if one machine has no more cores, spreading pays".into(),
+        };
+        Ok(SpreadForecast { processes: n, crossing, memory_mb: (alone, each), gain, advice })
     }
 
     fn join(&self, spread: &Spread, run: &str) -> Result<Peers, DriveError> {

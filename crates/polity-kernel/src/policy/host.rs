@@ -8,16 +8,22 @@ use crate::ask::{Answer, Ask, Asker, Book, Effect, MOST_QUESTIONS, Request, poll
 use crate::cohort::{CohortHost, CohortPolicy, SharedBox, States};
 use crate::digest::{Digest, DigestVec, Kind, RowHash};
 use crate::interface::{Actions, Observation, Observations, WorldColumn};
-use crate::messages::{Bucket, block_of};
+use crate::messages::{Broadcast, Bucket, block_of};
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
 use crate::saved::{Reader, Writer};
+use crate::topology::Topology;
 use crate::{AgentId, Bug};
+use std::ops::Range;
 
 /// The output of a lane of consecutive blocks in a round.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     /// One bucket per destination block.
     pub buckets: Vec<Bucket>,
+    /// Numbers told to all neighbours, for those in other shards.
+    pub broadcasts: Vec<Broadcast>,
+    /// The agents of this shard, if there are others.
+    own: Option<Range<AgentId>>,
     /// Planned events, one bucket per destination block; a message's number is the time.
     pub events: Vec<Bucket>,
     pub digest: Digest,
@@ -29,8 +35,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Begins a round in a society of `blocks` blocks.
-    pub fn reset(&mut self, blocks: usize) {
+    /// Begins a round in a society of `blocks` blocks. `own`: the agents of this shard, if there are others.
+    pub fn reset(&mut self, blocks: usize, own: Option<Range<AgentId>>) {
+        self.own = own;
+        self.broadcasts.clear();
         self.buckets.resize_with(blocks, Bucket::default);
         self.buckets.iter_mut().for_each(Bucket::clear);
         self.digest = Digest::default();
@@ -67,6 +75,20 @@ impl Lane {
     fn send_posts(&mut self, from: AgentId, round: u32, shared_context: &SharedContext) {
         let base = RowHash::new(Kind::Message, round).word(u64::from(from));
         let mut n = 0u64;
+        let is_broadcast = |post: &Post| matches!((&post.to, &post.words), (Address::Neighbours, Words::Number(_)));
+        if let Some(own) = &self.own
+            && self.posts.iter().all(is_broadcast)
+        {
+            let mut first = 0;
+            for Post { channel, words, .. } in self.posts.drain(..) {
+                let Words::Number(value) = words else { continue };
+                let broadcast = Broadcast { from, channel, first, value };
+                broadcast.tell(shared_context.audience(), own, round, &mut self.buckets, 0, &mut self.digest);
+                self.broadcasts.push(broadcast);
+                first += shared_context.audience().degree(from);
+            }
+            return;
+        }
         for Post { to, channel, words } in self.posts.drain(..) {
             let (buckets, digest) = (&mut self.buckets, &mut self.digest);
             match words {
@@ -98,6 +120,29 @@ impl Lane {
                         Address::Neighbours => shared_context.audience().neighbours(from).for_each(send),
                     }
                 }
+            }
+        }
+    }
+}
+
+impl Broadcast {
+    /// Tells it to those of the sender's neighbours whose ids are in a range. `buckets`: one for each block from block `start` on.
+    #[inline]
+    pub fn tell(
+        &self,
+        audience: &Topology,
+        ids: &Range<AgentId>,
+        round: u32,
+        buckets: &mut [Bucket],
+        start: usize,
+        digest: &mut Digest,
+    ) {
+        let Broadcast { from, channel, first, value } = *self;
+        let base = RowHash::new(Kind::Message, round).word(u64::from(from)).word(u64::from(channel)).number(value);
+        for (place, to) in audience.neighbours_in(from, ids.clone()) {
+            if let Some(bucket) = block_of(to).checked_sub(start).and_then(|block| buckets.get_mut(block)) {
+                bucket.number(from, to, channel, value);
+                digest.add(base.word(u64::from(to) << 32 | u64::from(first + place)).finish());
             }
         }
     }

@@ -321,7 +321,7 @@ fn society(
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
     let leaves = leaves(tree, registry, inputs, &shared_context, &sizes, layout)?;
-    reserve_states(tree, &sizes, &shared_context, &leaves, memory)?;
+    reserve_states(tree, &sizes, &shared_context, &leaves, layout, memory)?;
     let mut later = Vec::new();
     let mut messages = planned_messages(tree, 0, agents)?;
     for (at, tree) in changes(scenario, tree, &["world", "cohorts", MESSAGES])? {
@@ -440,15 +440,18 @@ fn reserve_states(
     sizes: &[u32],
     shared_context: &SharedContext,
     leaves: &Leaves,
+    layout: Layout,
     memory: &mut MemoryBudget,
 ) -> Result<(), TreeError> {
     let agents: u32 = sizes.iter().sum();
     let unfit = |why: String| does_not_fit(tree, "agents", why);
-    let world = f64::from(agents) * leaves.worlds.first().map_or(0, |world| world.memory_bytes()) as f64;
+    // The part of the agents that this process holds.
+    let share = layout.own().len() as f64 / layout.count() as f64;
+    let world = share * f64::from(agents) * leaves.worlds.first().map_or(0, |world| world.memory_bytes()) as f64;
     memory.reserve("the world", world).map_err(unfit)?;
     let states: f64 =
         sizes.iter().zip(&leaves.policies).map(|(n, policy)| f64::from(*n) * policy.memory_bytes() as f64).sum();
-    memory.reserve("states of agents", states).map_err(unfit)?;
+    memory.reserve("states of agents", share * states).map_err(unfit)?;
     let told = sizes.iter().zip(&leaves.policies).filter(|(_, policy)| policy.tells_neighbours());
     let tellers: u32 = told.map(|(n, _)| *n).sum();
     if tellers == 0 {
@@ -466,7 +469,7 @@ fn reserve_states(
         let help = "use fewer agents, or a topology that is not complete";
         return Err(wrong("topology", tree.get("topology"), tree, message, Some(help)));
     }
-    memory.reserve_messages(arcs).map_err(unfit)
+    memory.reserve_messages((share * arcs as f64) as u64).map_err(unfit)
 }
 
 /// Returns how agents take their turns, and in event time the length of a round.

@@ -9,7 +9,7 @@ use crate::digest::{Digest, Kind, RowHash};
 use crate::interface::Actions;
 use crate::layout::{Frame, decode, encode};
 use crate::machine::{Outcome, RoundReport};
-use crate::messages::{Bucket, block_of};
+use crate::messages::{Broadcast, Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::Lane;
 use crate::world::{Birth, Split, Tally};
@@ -28,6 +28,17 @@ fn split_off<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Bug> {
 
 fn cut_short() -> Bug {
     Bug::Transport("a frame is cut short".into())
+}
+
+/// Splits the messages to all neighbours off the bytes of a frame.
+fn split_broadcasts<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Bug> {
+    let cut = || {
+        let (count, rest) = bytes.split_first_chunk::<8>()?;
+        rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(Broadcast::PACKED)?)
+    };
+    let (part, rest) = cut().ok_or_else(cut_short)?;
+    *bytes = rest;
+    Ok(part)
 }
 
 /// Reads a bucket for each block of a shard.
@@ -142,6 +153,7 @@ impl Society {
             for to in (0..self.layout.count()).filter(|to| *to != shard.index) {
                 let mut bytes = (common.len() as u64).to_le_bytes().to_vec();
                 bytes.extend_from_slice(&common);
+                shard.pack_broadcasts(&self.range_of(to), &self.shared_context, &mut bytes);
                 shard.pack_for(&self.range_of(to), |lane| &lane.buckets, &mut bytes);
                 if self.plan.window.is_some() {
                     shard.pack_for(&self.range_of(to), |lane| &lane.events, &mut bytes);
@@ -158,6 +170,8 @@ impl Society {
         let mut told: Vec<Option<Told>> = (0..self.layout.count()).map(|_| None).collect();
         let mut letters: Vec<Incoming> = own.clone().map(|_| Vec::new()).collect();
         let mut events: Vec<Incoming> = own.clone().map(|_| Vec::new()).collect();
+        // Of the messages that are told here, and whether such messages and others came from the same shard.
+        let (mut sum, mut mixed) = (Digest::default(), false);
         for Frame { from, to, bytes } in frames {
             let mut rest = bytes.as_slice();
             let common = split_off(&mut rest)?;
@@ -168,7 +182,16 @@ impl Society {
                 closing.told[from - own.start] = decode(common)?;
             }
             let blocks = self.range_of(to).len();
-            letters[to - own.start].push((from, buckets(blocks, &mut rest)?));
+            let (shard, letters) = (&self.shards[to - own.start], &mut letters[to - own.start]);
+            let packed = split_broadcasts(&mut rest)?;
+            let (told, heard) = shard.hear_broadcasts(packed, round, &self.shared_context);
+            sum.merge(heard);
+            // What a sender told all neighbours comes before the messages of the scenario in its name.
+            let is_told = !told.is_empty();
+            letters.extend(told.into_iter().map(|told| (from, told)));
+            let direct = buckets(blocks, &mut rest)?;
+            mixed |= is_told && direct.iter().any(|bucket| !bucket.is_empty());
+            letters.push((from, direct));
             if self.plan.window.is_some() {
                 events[to - own.start].push((from, buckets(blocks, &mut rest)?));
             }
@@ -193,7 +216,8 @@ impl Society {
         report.sum.add(RowHash::new(Kind::State, round).digest(outset).finish());
         told.iter().for_each(|told| report.sum.merge(told.sum));
         report.acts = told.iter().map(|told| told.acts).sum();
-        let late = told.iter().any(|told| told.late);
+        closing.told_here = sum;
+        let late = mixed || told.iter().any(|told| told.late);
         closing.messages =
             self.shards.iter_mut().zip(&letters).map(|(shard, frames)| shard.deliver(frames, late)).collect();
         if self.split == Split::Rows {
@@ -234,7 +258,8 @@ impl Society {
         let mut frames = Vec::new();
         for ((shard, folds), messages) in self.shards.iter().zip(&closing.folds).zip(&closing.messages) {
             let (agents, rows) = shard.digests(policies)?;
-            let mut reduced = Reduced { messages: *messages, agents, rows, folds: Vec::new() };
+            let sum = if shard.index == self.layout.own().start { closing.told_here } else { Digest::default() };
+            let mut reduced = Reduced { sum, messages: *messages, agents, rows, folds: Vec::new() };
             let others: Vec<usize> = self.layout.leaders().filter(|to| *to != shard.index).collect();
             if !others.is_empty() {
                 for (measures, folds) in measures.chunk_by(|a, b| a.reads == b.reads).zip(folds) {
@@ -274,6 +299,7 @@ impl Society {
             let (reduced, folds) = part.ok_or_else(cut_short)?;
             agents.merge(reduced.agents);
             rows.merge(reduced.rows);
+            report.sum.merge(reduced.sum);
             report.messages += reduced.messages;
             let folds = match folds {
                 Some(folds) => folds,

@@ -6,7 +6,7 @@ use crate::ask::{Answer, Effect};
 use crate::cohort::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::interface::{Actions, Interface, Observations};
-use crate::messages::{Bucket, block_of};
+use crate::messages::{Broadcast, Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::{Lane, Messages, PolicyHost, Round, Rows, SharedContext};
 use crate::population::Cell;
@@ -48,6 +48,12 @@ pub(crate) enum Turned {
     Acted,
     /// It did nothing observable.
     Done,
+}
+
+/// The ids of the agents of some blocks.
+fn ids_of(blocks: &Range<usize>) -> Range<AgentId> {
+    let id = |block: usize| u32::try_from(block * BLOCK).unwrap_or(AgentId::MAX);
+    id(blocks.start)..id(blocks.end)
 }
 
 fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
@@ -204,10 +210,11 @@ impl Shard {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
         let round = Round { round, lag, shared_context, shared: &self.shared };
+        let own = self.own_agents(blocks);
         let end = lanes.end.min(self.groups.len());
         let groups = self.groups.get_mut(lanes.start..end).unwrap_or_default();
         groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
-            lane.reset(blocks);
+            lane.reset(blocks, own.clone());
             for block in group {
                 if !observed {
                     block.observe(world, observe_here, shared_context, interface);
@@ -331,8 +338,9 @@ impl Shard {
 
     /// Begins a round in which agents act sequentially.
     pub fn begin_order(&mut self, blocks: usize) {
+        let own = self.own_agents(blocks);
         for group in &mut self.groups {
-            group.lane.reset(blocks);
+            group.lane.reset(blocks, own.clone());
             // Messages are sent in the order of turns.
             group.lane.late = true;
             for block in &mut group.blocks {
@@ -568,6 +576,51 @@ impl Shard {
 
     pub fn any_late(&self) -> bool {
         self.groups.iter().any(|g| g.lane.late)
+    }
+
+    /// The ids of its agents, if there are other shards. `blocks`: those of all shards.
+    fn own_agents(&self, blocks: usize) -> Option<Range<AgentId>> {
+        (self.range.len() < blocks).then(|| ids_of(&self.range))
+    }
+
+    /// Appends what its agents told all neighbours, as far as some are on blocks of another shard.
+    pub fn pack_broadcasts(&self, blocks: &Range<usize>, shared_context: &SharedContext, to: &mut Vec<u8>) {
+        let (ids, audience) = (ids_of(blocks), shared_context.audience());
+        let is_heard = |broadcast: &&Broadcast| audience.neighbours_in(broadcast.from, ids.clone()).next().is_some();
+        let length = to.len();
+        to.extend([0; 8]);
+        let broadcasts = self.groups.iter().flat_map(|group| &group.lane.broadcasts);
+        let mut count = 0u64;
+        broadcasts.filter(is_heard).for_each(|broadcast| {
+            broadcast.pack(to);
+            count += 1;
+        });
+        to[length..length + 8].copy_from_slice(&count.to_le_bytes());
+    }
+
+    /// Tells its agents what agents of another shard told all neighbours, as [`Shard::pack_broadcasts`] has packed it. Returns buckets
+    /// for its blocks, in order, several for each, and the digest of these messages.
+    pub fn hear_broadcasts(
+        &self,
+        packed: &[u8],
+        round: u32,
+        shared_context: &SharedContext,
+    ) -> (Vec<Vec<Bucket>>, Digest) {
+        let (ids, blocks) = (ids_of(&self.range), self.range.len());
+        let (packed, _) = packed.as_chunks::<{ Broadcast::PACKED }>();
+        let runs = packed.par_chunks(packed.len().div_ceil(LANES).max(1024));
+        let told = runs.map(|run| {
+            let (mut buckets, mut digest) = (vec![Bucket::default(); blocks], Digest::default());
+            for bytes in run {
+                let broadcast = Broadcast::unpack(bytes);
+                broadcast.tell(shared_context.audience(), &ids, round, &mut buckets, self.range.start, &mut digest);
+            }
+            (buckets, digest)
+        });
+        let told: Vec<(Vec<Bucket>, Digest)> = told.collect();
+        let mut sum = Digest::default();
+        told.iter().for_each(|(_, digest)| sum.merge(*digest));
+        (told.into_iter().map(|(buckets, _)| buckets).collect(), sum)
     }
 
     /// Appends the messages (or the events) of this shard's agents to the blocks of another shard to a frame, one bucket per block.

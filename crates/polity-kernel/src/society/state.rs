@@ -76,6 +76,8 @@ pub(super) struct Told {
 /// What a shard gives the first shard of every process at the end of the round.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Reduced {
+    /// Over the messages to all neighbours that were told to its agents from other shards.
+    pub(super) sum: Digest,
     /// Messages delivered to its agents.
     pub(super) messages: u64,
     /// Digests of its agents' states and of its rows.
@@ -93,6 +95,8 @@ pub(super) struct Closing {
     pub(super) tallies: Vec<Vec<Tally>>,
     /// Why the world ends the run, if it does.
     pub(super) reason: Option<String>,
+    /// Over the messages to all neighbours that came from other shards, to all shards of this process.
+    pub(super) told_here: Digest,
     /// Messages delivered.
     pub(super) messages: Vec<u64>,
     /// By metrics with the same input, by block: the fold of each metric.
