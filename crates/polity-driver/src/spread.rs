@@ -9,7 +9,7 @@ use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::event::Event;
 use polity_kernel::layout::{Frame, Layout};
-use polity_kernel::machine::{Machine, Step};
+use polity_kernel::machine::{Machine, Outcome, Step};
 use polity_kernel::saved::Sink;
 use polity_kernel::scenario::Assembled;
 use polity_kernel::society::Gather;
@@ -133,14 +133,16 @@ struct Word {
 }
 
 /// What process 0 tells the others at the start.
-#[derive(Serialize, Deserialize)]
-struct Start {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Start {
     /// The state to go on from; none at the beginning of the run.
-    state: Option<Vec<u8>>,
-    /// All recorded answers that are not used yet, of whatever process.
-    answers: Vec<Answer>,
+    pub state: Option<Vec<u8>>,
+    /// All recorded answers, of whatever process.
+    pub answers: Vec<Answer>,
     /// Whether the run has just begun, so that older logs belong to another one.
-    begins: bool,
+    pub begins: bool,
+    /// How the run ended, if it has: then there is nothing to do.
+    pub ended: Option<Outcome>,
 }
 
 /// What a process has logged before.
@@ -187,20 +189,18 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DriveError> {
 }
 
 impl Others {
-    /// Tells process 0 what this process has logged, and returns what it says: the state to go on from, the recorded answers, and
-    /// whether the run has just begun.
+    /// Tells process 0 what this process has logged, and returns what it says.
     pub fn follow(
         mut peers: Peers,
         logged: &Logged,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Self, Option<Vec<u8>>, Vec<Answer>, bool), DriveError> {
+    ) -> Result<(Self, Start), DriveError> {
         let others = peers.count() - 1;
         let mut frames = vec![Vec::new(); others];
         frames[0] = encode(logged)?;
         exchange(&mut peers, frames, go_on)?;
         let frames = exchange(&mut peers, vec![Vec::new(); others], go_on)?;
-        let Start { state, answers, begins } = decode(&frames[0])?;
-        Ok((Others::new(peers), state, answers, begins))
+        Ok((Others::new(peers), decode(&frames[0])?))
     }
 
     /// Returns what the other processes have logged, in order of their numbers.
@@ -210,15 +210,8 @@ impl Others {
     }
 
     /// Tells all other processes where to go on from.
-    pub fn lead<'a>(
-        mut peers: Peers,
-        state: Option<Vec<u8>>,
-        answers: impl Iterator<Item = &'a Answer>,
-        begins: bool,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Self, DriveError> {
-        let frame = encode(&Start { state, answers: answers.cloned().collect(), begins })?;
-        let frames = vec![frame; peers.count() - 1];
+    pub fn lead(mut peers: Peers, start: &Start, go_on: &mut dyn FnMut() -> bool) -> Result<Self, DriveError> {
+        let frames = vec![encode(start)?; peers.count() - 1];
         exchange(&mut peers, frames, go_on)?;
         Ok(Others::new(peers))
     }

@@ -122,9 +122,11 @@ fn several_processes_write_the_folder_of_one() {
         whole.expect(&out, &what);
         let replayed = polity(&["replay", arg(&out)]);
         assert_eq!((replayed.code, replayed.text("status")), (Some(0), "same"), "{what}: {replayed:?}");
-        // Finished: the same command only says so again.
-        let again = start(&whole.scenario, &out, 1).remove(0).wait_with_output().unwrap();
-        assert_eq!(said(&again).text("digest"), whole.digest, "{what}");
+        // Finished: the same commands only say so again.
+        for child in start(&whole.scenario, &out, n) {
+            let again = said(&child.wait_with_output().unwrap());
+            assert_eq!((again.code, again.text("digest")), (Some(0), whole.digest.as_str()), "{what}: {again:?}");
+        }
     }
     let logged = logged(&people.folder.join("on-2"));
     assert!(!logged.is_empty() && (logged.len() as u64) < people.answers, "each process asks for its own agents");

@@ -6,16 +6,16 @@ use super::journal_summary::read_journal;
 use super::manifest::{Build, Manifest};
 use super::prepare::Prepared;
 use super::summary::{RunStatus, Summary, peak_memory_mb};
-use crate::drive::{Drive, Ending, GRACE, Past, TIME_UP, Watch, append, append_answers, ledger};
+use crate::drive::{Drive, Driven, Ending, GRACE, Past, TIME_UP, Watch, append, append_answers, ledger};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Batches, Declared, Outside, WithPeople};
-use crate::spread::{Logged, Others, Spread};
+use crate::spread::{Logged, Others, Spread, Start};
 use polity_kernel::BLOCK;
 use polity_kernel::digest::FileHash;
 use polity_kernel::event::Event;
 use polity_kernel::layout::Layout;
-use polity_kernel::machine::Machine;
+use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::scenario::{Assembled, Budget, MemoryBudget, Scenario, assemble_within};
 use polity_models::models::prices::Prices;
 use polity_peers::Peers;
@@ -63,6 +63,9 @@ pub struct SpreadForecast {
     pub advice: String,
 }
 
+/// How long process 0 of a run that has ended waits for the others, to tell them.
+const DISMISSAL: Duration = Duration::from_secs(5);
+
 /// Describes the program itself, so that processes of different builds find out before they compute different things.
 fn build() -> String {
     let Build { version, target } = Build::this();
@@ -103,10 +106,28 @@ impl Engine<'_> {
             outside: Outside { declared, ..self.outside.clone() },
             ..self.clone()
         };
-        match spread.index() {
-            0 => engine.run_or_resume(prepared, out, watch),
-            _ => engine.help(spread, prepared, out, watch),
+        if spread.index() > 0 {
+            return engine.help(spread, prepared, out, watch);
         }
+        let manifest = out.join("manifest.json");
+        let begun = self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))?;
+        let ended = if begun { self.ended(out)? } else { None };
+        let summary = engine.run_or_resume(prepared, out, watch)?;
+        if let Some((outcome, _)) = ended {
+            // The others may not have been started again. If they have, they need not wait.
+            drop(engine.dismiss(spread, prepared, outcome));
+        }
+        Ok(summary)
+    }
+
+    /// Tells the other processes that the run has ended.
+    fn dismiss(&self, spread: &Spread, prepared: &Prepared, outcome: Outcome) -> Result<(), DriveError> {
+        let spread = spread.clone().waiting(DISMISSAL, Spread::SILENCE);
+        let mut peers = self.join(&spread, &prepared.digest())?;
+        let mut go_on = || self.stop.may_wait();
+        Others::ask_all(&mut peers, &mut go_on)?;
+        let start = Start { ended: Some(outcome), ..Start::default() };
+        Others::lead(peers, &start, &mut go_on).map(drop)
     }
 
     /// Estimates what the society of a scenario would need and gain over `n` processes.
@@ -192,7 +213,8 @@ impl Engine<'_> {
             }
         }
         journal.commit()?;
-        Others::lead(peers, state, past.answers.values(), begins, &mut go_on)
+        let answers = past.answers.values().cloned().collect();
+        Others::lead(peers, &Start { state, answers, begins, ended: None }, &mut go_on)
     }
 
     /// Computes the agents of this process until the run ends.
@@ -215,7 +237,45 @@ impl Engine<'_> {
         let (logged, end) = self.logged(&dir)?;
         let peers = engine.join(spread, &prepared.digest())?;
         let mut go_on = || self.stop.may_wait();
-        let (mut others, state, answers, begins) = Others::follow(peers, &logged, &mut go_on)?;
+        let (mut others, Start { state, answers, begins, ended }) = Others::follow(peers, &logged, &mut go_on)?;
+        let summary = |driven: Driven, agents, round| {
+            let digest = driven.chain.map_or(String::new(), |digest| digest.to_string());
+            let (status, rounds, digest, reason) = match driven.ending {
+                Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
+                Ending::Stopped | Ending::Changed => (RunStatus::Stopped, round, digest, None),
+                Ending::TimeUp => (RunStatus::Budget, round, digest, Some(TIME_UP.into())),
+                Ending::Exhausted(reason) => (RunStatus::Budget, round, digest, Some(reason)),
+            };
+            Summary {
+                status,
+                run: out.display().to_string(),
+                digest,
+                agents,
+                rounds,
+                wall_seconds: began.elapsed().as_secs_f64(),
+                totals: driven.totals,
+                simulated: manifest.simulated,
+                is_priced: manifest.is_priced(),
+                commits: driven.commits,
+                first_difference: None,
+                reason,
+                health: Vec::new(),
+                round_ms: super::engine::median(driven.round_ms),
+                peak_memory_mb: peak_memory_mb(),
+            }
+        };
+        if let Some(outcome) = ended {
+            let driven = Driven {
+                ending: Ending::Done(outcome),
+                totals: Default::default(),
+                first_difference: None,
+                chain: None,
+                commits: 0,
+                round_ms: Vec::new(),
+                parts: Default::default(),
+            };
+            return Ok(summary(driven, machine.agents(), 0));
+        }
         if let Some(state) = state {
             machine.restore(&state).map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
         }
@@ -280,31 +340,7 @@ impl Engine<'_> {
         };
         let driven = drive.run()?;
         log.close()?;
-        let digest = driven.chain.map_or(String::new(), |digest| digest.to_string());
-        let round = machine.next_round();
-        let (status, rounds, digest, reason) = match driven.ending {
-            Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
-            Ending::Stopped | Ending::Changed => (RunStatus::Stopped, round, digest, None),
-            Ending::TimeUp => (RunStatus::Budget, round, digest, Some(TIME_UP.into())),
-            Ending::Exhausted(reason) => (RunStatus::Budget, round, digest, Some(reason)),
-        };
-        Ok(Summary {
-            status,
-            run: out.display().to_string(),
-            digest,
-            agents,
-            rounds,
-            wall_seconds: began.elapsed().as_secs_f64(),
-            totals: driven.totals,
-            simulated: manifest.simulated,
-            is_priced: manifest.is_priced(),
-            commits: driven.commits,
-            first_difference: None,
-            reason,
-            health: Vec::new(),
-            round_ms: super::engine::median(driven.round_ms),
-            peak_memory_mb: peak_memory_mb(),
-        })
+        Ok(summary(driven, agents, machine.next_round()))
     }
 
     /// Reads what this process logged before, if it did.
