@@ -6,6 +6,9 @@
 #[path = "../../src/testing.rs"]
 mod testing;
 
+#[cfg(test)]
+mod tape;
+
 include!(concat!(env!("OUT_DIR"), "/leaves.rs"));
 
 /// Adds the leaves of the other kinds, for scenarios of the tests.
