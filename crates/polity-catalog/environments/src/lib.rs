@@ -6,6 +6,8 @@
 #[path = "../../src/testing.rs"]
 mod testing;
 
+pub mod particles;
+
 #[cfg(test)]
 mod tape;
 
