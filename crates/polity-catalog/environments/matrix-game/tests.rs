@@ -256,3 +256,41 @@ fn measures_of_cooperation_are_those_of_plain_sums() {
     }
     assert_eq!(rounds, 29.0);
 }
+
+/// Returns the mean reward of pairs of independent learners after they have learned, and the share of the best joint move.
+fn learned(text: &str) -> (f64, f64) {
+    let policy = json!({"kind": "q-learner", "explore": 1, "decay": 0.99, "rate": 0.2, "stop": 390});
+    let mut society = open(&game(text, 400, 400, 400, policy), &Inputs::default(), 1).unwrap();
+    let mut last = None;
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        let acts: Vec<u16> =
+            society.acts().flat_map(|block| block.rows.iter().map(|act| act.kind).collect::<Vec<_>>()).collect();
+        last = Some((report, acts));
+    }
+    let (report, acts) = last.unwrap();
+    let best = acts.chunks(2).filter(|pair| **pair == [0, 0] || **pair == [2, 2]).count() as f64;
+    (crate::testing::metric(&report, "mean-reward"), best / (acts.len() / 2) as f64)
+}
+
+#[test]
+fn independent_learners_miss_the_best_of_the_climbing_game_and_of_the_penalty_game() {
+    let climbing = include_str!("../../../../scenarios/games/climbing.nfg");
+    let penalty = include_str!("../../../../scenarios/games/penalty.nfg");
+    // Claus and Boutilier (1998); the penalty game with k = -100. The first player chooses the row.
+    for (text, rows) in [
+        (climbing, [[11.0, -30.0, 0.0], [-30.0, 7.0, 0.0], [0.0, 6.0, 5.0]]),
+        (penalty, [[10.0, 0.0, -100.0], [0.0, 2.0, 0.0], [-100.0, 0.0, 10.0]]),
+    ] {
+        let game = polity_games::normal::read(text).unwrap();
+        for profile in game.profiles() {
+            let payoff = rows[profile[0]][profile[1]];
+            assert_eq!([0, 1].map(|player| game.payoff(&profile, player)), [payoff; 2]);
+        }
+    }
+    let (reward, best) = learned(climbing);
+    println!("climbing: {reward} {best}");
+    assert!(reward < 8.0, "{reward} {best}");
+    let (reward, best) = learned(penalty);
+    println!("penalty: {reward} {best}");
+    assert!(reward < 4.0 && best < 0.2, "{reward} {best}");
+}
