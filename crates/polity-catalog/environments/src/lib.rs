@@ -6,6 +6,7 @@
 #[path = "../../src/testing.rs"]
 mod testing;
 
+pub mod grid;
 pub mod particles;
 
 #[cfg(test)]
