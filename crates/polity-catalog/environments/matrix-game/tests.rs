@@ -257,7 +257,8 @@ fn measures_of_cooperation_are_those_of_plain_sums() {
     assert_eq!(rounds, 29.0);
 }
 
-/// Returns the mean reward of pairs of independent learners after they have learned, and the share of the best joint move.
+/// Returns the mean reward of pairs of independent learners after they have learned, and the share of pairs in which both play their first
+/// move or both their last.
 fn learned(text: &str) -> (f64, f64) {
     let policy = json!({"kind": "q-learner", "explore": 1, "decay": 0.99, "rate": 0.2, "stop": 390});
     let mut society = open(&game(text, 400, 400, 400, policy), &Inputs::default(), 1).unwrap();
@@ -268,8 +269,8 @@ fn learned(text: &str) -> (f64, f64) {
         last = Some((report, acts));
     }
     let (report, acts) = last.unwrap();
-    let best = acts.chunks(2).filter(|pair| **pair == [0, 0] || **pair == [2, 2]).count() as f64;
-    (crate::testing::metric(&report, "mean-reward"), best / (acts.len() / 2) as f64)
+    let same = acts.chunks(2).filter(|pair| **pair == [0, 0] || **pair == [2, 2]).count() as f64;
+    (crate::testing::metric(&report, "mean-reward"), same / (acts.len() / 2) as f64)
 }
 
 #[test]
@@ -287,10 +288,9 @@ fn independent_learners_miss_the_best_of_the_climbing_game_and_of_the_penalty_ga
             assert_eq!([0, 1].map(|player| game.payoff(&profile, player)), [payoff; 2]);
         }
     }
-    let (reward, best) = learned(climbing);
-    println!("climbing: {reward} {best}");
-    assert!(reward < 8.0, "{reward} {best}");
-    let (reward, best) = learned(penalty);
-    println!("penalty: {reward} {best}");
-    assert!(reward < 4.0 && best < 0.2, "{reward} {best}");
+    // They settle for 5 instead of 11, and for 2 instead of 10.
+    let (reward, same) = learned(climbing);
+    assert!(reward < 6.0 && same > 0.9, "{reward} {same}");
+    let (reward, same) = learned(penalty);
+    assert!(reward < 3.0 && same < 0.1, "{reward} {same}");
 }

@@ -89,7 +89,7 @@ fn states_that_cannot_be_are_refused() {
 fn scenario(catching: bool, world: &Value) -> Value {
     let may = if catching { "may_catch == 1" } else { "may_catch == 2" };
     json!({"seed": 1, "rounds": 100, "agents": 80, "topology": {"kind": "none"}, "world": world,
-        "cohorts": [{"policy": {"kind": "rule", "state": {"way": 0}, "update": {"way": "0 + chance(0.5) + 2 * chance(0.5)"},
+        "cohorts": [{"policy": {"kind": "rule", "state": {"way": 0}, "update": {"way": "floor(uniform(0, 4))"},
             "actions": [{"act": "catch", "when": may},
                 {"act": "right", "when": "way == 0 and may_right == 1"}, {"act": "down", "when": "way == 1 and may_down == 1"},
                 {"act": "left", "when": "way == 2 and may_left == 1"}, {"act": "up", "when": "way == 3 and may_up == 1"},
