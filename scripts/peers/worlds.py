@@ -694,7 +694,7 @@ def compare(kind):
     import polity.pettingzoo
 
     original, draws = WORLDS[kind](), random.Random(1)
-    ours, made = {}, json.dumps
+    ours = {}
     steps, episodes, rewarded, largest = 0, 0, 0, 0.0
     tolerance = 0.0 if original.exact else 1e-9
 
@@ -707,7 +707,7 @@ def compare(kind):
 
     while steps < STEPS:
         original.begin(draws)
-        key = made(original.params, sort_keys=True)
+        key = json.dumps(original.params, sort_keys=True)
         if key not in ours:
             ours[key] = polity.pettingzoo.parallel_env(kind, **original.params)
         env = ours[key]

@@ -13,8 +13,11 @@ fn recorded_episodes_are_those_of_lbforaging() {
     assert!(replayed.steps > 150 && replayed.ends >= 2 && replayed.rewarded > 10.0, "{replayed:?}");
 }
 
-/// The levels of players and food in a thousand fields, and the place of all food.
-fn fields(world: &Value) -> Vec<(Vec<u64>, Vec<(usize, u64)>)> {
+/// The levels of players, and the place and the level of each piece of food.
+type Drawn = (Vec<u64>, Vec<(usize, u64)>);
+
+/// Draws a thousand fields.
+fn fields(world: &Value) -> Vec<Drawn> {
     let env = registry().make_env(&Node::from_json(world)).unwrap();
     let one = |index| {
         let state = env.begin(&Item::default(), 5, index).state().unwrap();

@@ -252,7 +252,7 @@ impl Environment for Warehouse {
         let is_place = |cell: &Cell| {
             let queue = cell.y + params.column_height + 3 > size.height
                 && [size.width / 2 - 1, size.width / 2].contains(&cell.x);
-            cell.x % 3 != 0 && cell.y % block != 0 && cell.y != size.height - 1 && !queue
+            !cell.x.is_multiple_of(3) && !cell.y.is_multiple_of(block) && cell.y != size.height - 1 && !queue
         };
         let places: Vec<Cell> = size.all().filter(is_place).collect();
         let enough = places.len() > params.requests as usize;
