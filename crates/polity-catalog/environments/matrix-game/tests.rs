@@ -275,8 +275,13 @@ fn learned(text: &str) -> (f64, f64) {
 
 #[test]
 fn independent_learners_miss_the_best_of_the_climbing_game_and_of_the_penalty_game() {
-    let climbing = include_str!("../../../../scenarios/games/climbing.nfg");
-    let penalty = include_str!("../../../../scenarios/games/penalty.nfg");
+    let written = |payoffs: &str| {
+        let moves = r#"{ "a0" "a1" "a2" }"#;
+        format!(r#"NFG 1 R "game" {{ "first" "second" }} {{ {moves} {moves} }} "" {payoffs}"#)
+    };
+    // As in scenarios/games: the first player's move changes fastest.
+    let climbing = &written("11 11 -30 -30 0 0 -30 -30 7 7 6 6 0 0 0 0 5 5");
+    let penalty = &written("10 10 0 0 -100 -100 0 0 2 2 0 0 -100 -100 0 0 10 10");
     // Claus and Boutilier (1998); the penalty game with k = -100. The first player chooses the row.
     for (text, rows) in [
         (climbing, [[11.0, -30.0, 0.0], [-30.0, 7.0, 0.0], [0.0, 6.0, 5.0]]),
