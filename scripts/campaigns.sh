@@ -37,6 +37,7 @@ mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
 rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
 networks      cargo test --locked --release -p polity-nn --lib speed -- --ignored --nocapture
+worlds        bash scripts/worlds-as-originals.sh
 market        cargo test --locked --release -p polity-worlds --lib sessions_a_second -- --ignored --nocapture
 '
 

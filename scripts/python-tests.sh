@@ -8,18 +8,9 @@ repository="$PWD"
 target="${CARGO_TARGET_DIR:-$repository/target}"
 venv="target/venv-python"
 . scripts/python-environment.sh
+. scripts/python-package.sh
 python_environment "$venv" numpy==2.4.6 polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 gymnasium==1.4.0 pettingzoo==1.27.0 \
     networkx==3.6.1 pytest==9.2.0 nbclient==0.11.0 ipykernel==7.4.0
-# With the features of the other tests, so that nothing is compiled twice.
-cargo build --quiet --locked --workspace --features polity/local --lib --tests
-# The package as it is installed: its sources, and the library under the name by which Python finds it.
-package="$target/python-path/polity"
-rm -rf "$target/python-path"
-mkdir -p "$package"
-cp -R crates/polity-python/python/polity/. "$package/"
-library="$target/debug/libpolity_python"
-if [ -f "$library.so" ]; then library="$library.so"; else library="$library.dylib"; fi
-ln -f "$library" "$package/_polity.abi3.so" 2>/dev/null || cp "$library" "$package/_polity.abi3.so"
-export PYTHONPATH="$target/python-path" PYTHONDONTWRITEBYTECODE=1
+python_package "$target"
 # The tests start themselves in other folders.
 "$repository/$venv/bin/python" -m pytest -q -p no:cacheprovider crates/polity-python/tests "$@"

@@ -22,6 +22,7 @@ use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::world::{ObservationRow, WorldSetup};
 use crate::{Bug, Plain};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::fmt;
@@ -96,6 +97,12 @@ pub trait Environment: Send + Sync + Sized + 'static {
         let _ = state;
         false
     }
+    /// Returns whether the environment can continue from a state that comes from outside, or why it cannot: an index out of range, a field
+    /// of another size. An environment that does not check states accepts none.
+    fn accepts(&self, state: &Self::State) -> Result<(), String> {
+        let _ = state;
+        Err(format!("the environment `{}` does not begin from a given state", Self::NAME))
+    }
     /// Returns whether the episode has solved the task. `None`: the data set's own scoring decides.
     fn solved(&self, state: &Self::State, answer: Option<&str>) -> Option<bool> {
         let _ = (state, answer);
@@ -121,6 +128,9 @@ pub(crate) trait EnvironmentHost: Send + Sync {
     fn show(&self, state: &StateBox, seat: Seat, observations: &mut Observations) -> Result<(), Bug>;
     fn offers(&self, state: &StateBox, seat: Seat, action: u16) -> Result<bool, Bug>;
     fn step(&self, state: &mut StateBox, moves: &[Move], draws: &mut Draws) -> Result<StepResult, Bug>;
+    fn cut(&self, state: &StateBox) -> Result<bool, Bug>;
+    fn to_json(&self, state: &StateBox) -> Result<serde_json::Value, Bug>;
+    fn from_json(&self, state: &serde_json::Value) -> Result<StateBox, String>;
     fn solved(&self, state: &StateBox, answer: Option<&str>) -> Result<Option<bool>, Bug>;
     fn estimate(&self, state: &StateBox) -> Result<Option<f64>, Bug>;
     fn save(&self, state: &StateBox) -> Result<Vec<u8>, Bug>;
@@ -188,6 +198,22 @@ impl<E: Environment> EnvironmentHost for Host<E> {
                 Err(Bug::internal(format!("the environment `{}` gave a reward that is not a finite number", E::NAME)))
             }
         }
+    }
+
+    fn cut(&self, episode: &StateBox) -> Result<bool, Bug> {
+        Ok(self.environment.cut(state(episode)?))
+    }
+
+    fn to_json(&self, episode: &StateBox) -> Result<serde_json::Value, Bug> {
+        serde_json::to_value(state::<E::State>(episode)?)
+            .map_err(|error| Bug::internal(format!("an episode of `{}`: {error}", E::NAME)))
+    }
+
+    fn from_json(&self, json: &serde_json::Value) -> Result<StateBox, String> {
+        let state = E::State::deserialize(json)
+            .map_err(|error| format!("this is no state of the environment `{}`: {error}", E::NAME))?;
+        self.environment.accepts(&state)?;
+        Ok(Box::new(state))
     }
 
     fn solved(&self, episode: &StateBox, answer: Option<&str>) -> Result<Option<bool>, Bug> {
@@ -341,6 +367,24 @@ impl Episode {
         self.done = result.done;
         self.returns.iter_mut().zip(&result.rewards).for_each(|(sum, reward)| *sum += reward);
         Ok(result)
+    }
+
+    /// Returns whether it has ended only because it was cut off ([`Environment::cut`]).
+    pub fn is_cut(&self) -> Result<bool, Bug> {
+        Ok(self.done && self.environment.0.cut(&self.state)?)
+    }
+
+    /// Returns its state as JSON, from which [`Episode::begin_from`] can begin.
+    pub fn state(&self) -> Result<serde_json::Value, Bug> {
+        self.environment.0.to_json(&self.state)
+    }
+
+    /// Begins anew from a state, with no steps and no rewards so far; or returns why the environment cannot ([`Environment::accepts`]).
+    pub fn begin_from(&mut self, state: &serde_json::Value) -> Result<(), String> {
+        self.state = self.environment.0.from_json(state)?;
+        (self.steps, self.done) = (0, false);
+        self.returns.fill(0.0);
+        Ok(())
     }
 
     /// Returns whether it has solved the task; `None`: the data set's own scoring decides.

@@ -94,6 +94,24 @@ impl Episode {
         Ok(offered.iter().map(|offered| offered.action).collect())
     }
 
+    /// Its state, as JSON.
+    fn state(&self, py: Python<'_>) -> PyResult<String> {
+        let state = self.played().state().map_err(|error| defect(py, error))?;
+        written(py, &state)
+    }
+
+    /// Begins anew from a state, given as JSON.
+    fn begin_from(&self, py: Python<'_>, state: &str) -> PyResult<()> {
+        let wrong = |message: String| exception(py, "InputError", &message, None);
+        let state = serde_json::from_str(state).map_err(|error| wrong(error.to_string()))?;
+        self.played().begin_from(&state).map_err(wrong)
+    }
+
+    /// Whether it has ended only because it was cut off.
+    fn is_cut(&self, py: Python<'_>) -> PyResult<bool> {
+        self.played().is_cut().map_err(|error| defect(py, error))
+    }
+
     /// Takes a step: moves are (seat, action, its arguments as a JSON list). Returns rewards by seat, whether it is over, and results.
     fn step(&self, py: Python<'_>, moves: Vec<(u32, u16, String)>) -> PyResult<(Vec<f64>, bool, Vec<String>)> {
         let mut played = self.played();

@@ -9,16 +9,18 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-GAMES = [("matrix-game", {"repeat": 5}), ("shop-tools", {})]
+ENVIRONMENTS = sorted(polity.list_leaves("environments").to_polars()["name"])
 
 
-@pytest.mark.parametrize(("name", "params"), GAMES)
-def test_gymnasium_accepts_every_environment(name, params):
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_gymnasium_accepts_every_environment(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # Numbers of the environments have no declared bounds.
         warnings.filterwarnings("ignore", message=".*infinity.*")
-        check_env(polity.gym.make(name, **params))
+        # Actions with a number keep its unit, as those of Gymnasium's own environments do.
+        warnings.filterwarnings("ignore", message=".*symmetric and normalized.*")
+        check_env(polity.gym.make(name))
 
 
 def test_an_episode_is_played(folder):
@@ -56,9 +58,42 @@ def test_a_tool_is_called():
     assert "14" in info["texts"]["result"] and info["results"] and not done
 
 
-def test_pettingzoo_accepts_games():
-    parallel_api_test(polity.pettingzoo.parallel_env("matrix-game", repeat=5), num_cycles=60)
-    parallel_seed_test(lambda: polity.pettingzoo.parallel_env("matrix-game", repeat=5))
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_pettingzoo_accepts_every_environment(name):
+    parallel_api_test(polity.pettingzoo.parallel_env(name), num_cycles=60)
+    parallel_seed_test(lambda: polity.pettingzoo.parallel_env(name), num_cycles=20)
+
+
+def test_an_episode_begins_from_a_state_and_ends_by_its_limit_of_steps():
+    env = polity.gym.make("pendulum", steps=3)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.state()
+    observation, _ = env.reset(options={"state": {"angle": 0.0, "speed": 0.0, "steps": 1}})
+    assert observation.tolist() == [1.0, 0.0, 0.0]
+    _, reward, ended, cut, _ = env.step(np.array([2.0]))
+    assert reward == pytest.approx(-0.004) and (ended, cut) == (False, False)
+    state = env.state()
+    assert state["steps"] == 2 and state["speed"] == pytest.approx(0.3)
+    assert env.step(np.array([0.0]))[2:4] == (False, True)
+    with pytest.raises(polity.InputError, match="between -8 and 8"):
+        env.reset(options={"state": {"angle": 0.0, "speed": 9.0, "steps": 0}})
+    with pytest.raises(polity.InputError, match="missing field `speed`"):
+        env.reset(options={"state": {"angle": 0.0}})
+    with pytest.raises(polity.InputError, match="does not begin from a given state"):
+        polity.gym.make("matrix-game").reset(options={"state": {"last": [None, None], "rounds": 0, "played": [[0, 0], [0, 0]], "gained": [0.0, 0.0]}})
+
+
+def test_a_state_of_one_door_opens_the_other():
+    env = polity.pettingzoo.parallel_env("tag")
+    env.reset(seed=1)
+    env.step({f"seat_{seat}": 1 for seat in range(4)})
+    state = env.episode_state()
+    one, _ = env.reset(options={"state": state})
+    other, _ = polity.pettingzoo.parallel_env("tag").reset(options={"state": state})
+    assert all((one[agent] == other[agent]).all() for agent in env.agents)
+    while env.agents:
+        _, _, ended, cut, _ = env.step({})
+    assert cut == dict.fromkeys(env.possible_agents, True) and not any(ended.values())
 
 
 def test_both_players_get_what_the_game_pays():

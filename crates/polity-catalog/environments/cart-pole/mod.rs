@@ -113,6 +113,13 @@ impl Environment for CartPole {
         Cart { x, speed, angle, turn, steps: 0 }
     }
 
+    fn accepts(&self, cart: &Cart) -> Result<(), String> {
+        match [cart.x, cart.speed, cart.angle, cart.turn].iter().all(|number| number.is_finite()) {
+            true => Ok(()),
+            false => Err("the numbers of a cart must be finite".into()),
+        }
+    }
+
     fn cut(&self, cart: &Cart) -> bool {
         cart.stands()
     }

@@ -256,3 +256,46 @@ fn measures_of_cooperation_are_those_of_plain_sums() {
     }
     assert_eq!(rounds, 29.0);
 }
+
+/// Returns the mean reward of pairs of independent learners after they have learned, and the share of pairs in which both play their first
+/// move or both their last.
+fn learned(text: &str) -> (f64, f64) {
+    let policy = json!({"kind": "q-learner", "explore": 1, "decay": 0.99, "rate": 0.2, "stop": 390});
+    let mut society = open(&game(text, 400, 400, 400, policy), &Inputs::default(), 1).unwrap();
+    let mut last = None;
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        let acts: Vec<u16> =
+            society.acts().flat_map(|block| block.rows.iter().map(|act| act.kind).collect::<Vec<_>>()).collect();
+        last = Some((report, acts));
+    }
+    let (report, acts) = last.unwrap();
+    let same = acts.chunks(2).filter(|pair| **pair == [0, 0] || **pair == [2, 2]).count() as f64;
+    (crate::testing::metric(&report, "mean-reward"), same / (acts.len() / 2) as f64)
+}
+
+#[test]
+fn independent_learners_miss_the_best_of_the_climbing_game_and_of_the_penalty_game() {
+    let written = |payoffs: &str| {
+        let moves = r#"{ "a0" "a1" "a2" }"#;
+        format!(r#"NFG 1 R "game" {{ "first" "second" }} {{ {moves} {moves} }} "" {payoffs}"#)
+    };
+    // As in scenarios/games: the first player's move changes fastest.
+    let climbing = &written("11 11 -30 -30 0 0 -30 -30 7 7 6 6 0 0 0 0 5 5");
+    let penalty = &written("10 10 0 0 -100 -100 0 0 2 2 0 0 -100 -100 0 0 10 10");
+    // Claus and Boutilier (1998); the penalty game with k = -100. The first player chooses the row.
+    for (text, rows) in [
+        (climbing, [[11.0, -30.0, 0.0], [-30.0, 7.0, 0.0], [0.0, 6.0, 5.0]]),
+        (penalty, [[10.0, 0.0, -100.0], [0.0, 2.0, 0.0], [-100.0, 0.0, 10.0]]),
+    ] {
+        let game = polity_games::normal::read(text).unwrap();
+        for profile in game.profiles() {
+            let payoff = rows[profile[0]][profile[1]];
+            assert_eq!([0, 1].map(|player| game.payoff(&profile, player)), [payoff; 2]);
+        }
+    }
+    // They settle for 5 instead of 11, and for 2 instead of 10.
+    let (reward, same) = learned(climbing);
+    assert!(reward < 6.0 && same > 0.9, "{reward} {same}");
+    let (reward, same) = learned(penalty);
+    assert!(reward < 3.0 && same < 0.1, "{reward} {same}");
+}

@@ -82,6 +82,19 @@ impl Environment for MountainCar {
         Drive { car: Car { position: draws.range(START.0, START.1), velocity: 0.0 }, steps: 0 }
     }
 
+    fn accepts(&self, drive: &Drive) -> Result<(), String> {
+        let ((left, right), fast) = (POSITIONS, FASTEST);
+        match (left..=right).contains(&drive.car.position) && (-fast..=fast).contains(&drive.car.velocity) {
+            true => Ok(()),
+            false => Err(format!("a car is between {left} and {right}, with a velocity between -{fast} and {fast}")),
+        }
+    }
+
+    /// It is cut at the limit, unless the car gets there in that step.
+    fn cut(&self, drive: &Drive) -> bool {
+        !self.has_reached(drive)
+    }
+
     /// A car without a move rolls.
     fn step(&self, drive: &mut Drive, moves: &[Move], _: &mut Draws) -> StepResult {
         let push = match moves.first().map(|made| &made.argument) {

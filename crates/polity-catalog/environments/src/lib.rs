@@ -6,6 +6,12 @@
 #[path = "../../src/testing.rs"]
 mod testing;
 
+pub mod grid;
+pub mod particles;
+
+#[cfg(test)]
+mod tape;
+
 include!(concat!(env!("OUT_DIR"), "/leaves.rs"));
 
 /// Adds the leaves of the other kinds, for scenarios of the tests.

@@ -57,6 +57,20 @@ class Game:
                     of_kind[f"{action['name']}.{argument}"] = self._space(spaces, schema)
             self.action_space = spaces.Dict(of_kind)
 
+    def begin(self, seed: int, task: tuple[str, str | None], options: dict[str, Any] | None) -> _polity.Episode:
+        """Begins an episode; from ``options["state"]``, if there is one, as ``state`` returned it."""
+        episode = self.core.begin(seed, 0, *task)
+        if options and options.get("state") is not None:
+            episode.begin_from(json.dumps(options["state"]))
+        return episode
+
+    def state(self, episode: _polity.Episode | None) -> dict[str, Any]:
+        """The state of an episode, from which another can begin."""
+        if episode is None:
+            raise RuntimeError("call reset() before state()")
+        state: dict[str, Any] = json.loads(episode.state())
+        return state
+
     def _flat(self) -> list[tuple[int, list[Any]]] | None:
         """All actions with their arguments, if they can be listed."""
         made: list[tuple[int, list[Any]]] = []

@@ -41,9 +41,13 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._episode = self.game.core.begin(int(self.np_random.integers(0, 2**63)), 0, *self._task)
+        self._episode = self.game.begin(int(self.np_random.integers(0, 2**63)), self._task, options)
         self._steps, self._results = 0, []
         return self.game.seen(self._episode, 0)
+
+    def state(self) -> dict[str, Any]:
+        """The state of the episode. ``reset(options={"state": state})`` begins from it."""
+        return self.game.state(self._episode)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         if self._episode is None:
@@ -62,8 +66,9 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
         self._steps += 1
         observation, info = self.game.seen(self._episode, 0)
         info["results"] = self._results
-        truncated = self._max_steps is not None and self._steps >= self._max_steps and not done
-        return observation, float(rewards[0]) if rewards else 0.0, done, truncated, info
+        cut = self._episode.is_cut()
+        truncated = cut or self._max_steps is not None and self._steps >= self._max_steps and not done
+        return observation, float(rewards[0]) if rewards else 0.0, done and not cut, truncated, info
 
     def _of_others(self, offered: list[int]) -> Any:
         flat = self.game.flat

@@ -49,10 +49,14 @@ class Environment(ParallelEnv):  # type: ignore[misc]
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         if seed is not None:
             self._draws = self.game.np.random.default_rng(seed)
-        self._episode = self.game.core.begin(int(self._draws.integers(0, 2**63)), 0, *self._task)
+        self._episode = self.game.begin(int(self._draws.integers(0, 2**63)), self._task, options)
         self.agents = list(self.possible_agents)
         self._steps = 0
         return self._seen()
+
+    def episode_state(self) -> dict[str, Any]:
+        """The state of the episode. ``reset(options={"state": state})`` begins from it."""
+        return self.game.state(self._episode)
 
     def _seen(self) -> tuple[dict[str, Any], dict[str, Any]]:
         seen = {agent: self.game.seen(self._episode, self.possible_agents.index(agent)) for agent in self.agents}
@@ -73,9 +77,10 @@ class Environment(ParallelEnv):  # type: ignore[misc]
         observations, infos = self._seen()
         for (seat, _, _), result in zip(moves, results):
             infos[f"seat_{seat}"]["result"] = result
-        truncated = self._max_steps is not None and self._steps >= self._max_steps and not done
+        is_cut = self._episode.is_cut()
+        truncated = is_cut or self._max_steps is not None and self._steps >= self._max_steps and not done
         got = {agent: float(reward) for agent, reward in zip(self.agents, rewards or [0.0] * len(self.agents))}
-        ended = {agent: done for agent in self.agents}
+        ended = {agent: done and not is_cut for agent in self.agents}
         cut = {agent: truncated for agent in self.agents}
         if done or truncated:
             self.agents = []

@@ -1,0 +1,779 @@
+"""Environments of the catalogue against the programs that they re-implement, step by step.
+
+    worlds.py compare [WORLD...]  feeds both the same starting states and the same 10,000 actions, and compares what every seat sees and gets,
+                                  the states, and the ends. Needs the packages of scripts/worlds-as-originals.sh and polity itself. The exit
+                                  status is 1 if anything differs.
+    worlds.py tape WORLD [EPISODES [STEPS]]  writes episodes of the original program as a tape for the test of the environment.
+
+Grids are compared exactly. Numbers with a point are compared to 1e-9 (relative to the larger of 1 and the number): both sides compute in 64
+bits, but a sine or an exponential may differ in its last bit, which contact between bodies amplifies. What the original shows in 32 bits is
+compared to 1e-6.
+"""
+import json
+import math
+import random
+import sys
+import warnings
+
+import numpy as np
+
+STEPS = 10_000
+
+
+class Original:
+    """An original program. A state is as the environment of the catalogue writes it; an action is the name of ours, `[name, number]`, or
+    None."""
+
+    exact = False
+    # To what views are compared.
+    views = 1e-9
+    # The parameters of the environment; what chance did in the last step, as a part of the state before it; and the most steps that a
+    # tape skips.
+    params: dict = {}
+    chance: dict = {}
+    skips = 1
+
+    def begin(self, draws):
+        """Begins an episode at random."""
+        raise NotImplementedError
+
+    def state(self):
+        raise NotImplementedError
+
+    def choose(self, draws):
+        """An action of each seat."""
+        raise NotImplementedError
+
+    def step(self, actions):
+        """Rewards by seat, whether the episode has ended, and whether it was only cut off."""
+        raise NotImplementedError
+
+    def seen(self):
+        """For each seat what it sees, by the names of ours."""
+        raise NotImplementedError
+
+    def luck(self):
+        """A chance that could be, to begin with."""
+        return {}
+
+
+class Pendulum(Original):
+    kind, seats, views = "pendulum", 1, 1e-6
+
+    def __init__(self):
+        import gymnasium
+
+        self.env = gymnasium.make("Pendulum-v1").unwrapped
+
+    def begin(self, draws):
+        self.params = {"gravity": draws.choice([10.0, 9.81, 3.0])}
+        self.env.g = self.params["gravity"]
+        self.env.reset(seed=draws.randrange(2**31))
+        self.steps = 0
+
+    def state(self):
+        angle, speed = self.env.state
+        return {"angle": float(angle), "speed": float(speed), "steps": self.steps}
+
+    def choose(self, draws):
+        # Along the speed most of the time, so that it also swings up.
+        torque = draws.uniform(-2, 2)
+        return [["torque", math.copysign(torque, self.env.state[1]) if draws.random() < 0.6 else torque]]
+
+    def step(self, actions):
+        # In 64 bits: a torque of 32 bits would make the cost less exact.
+        _, reward, _, _, _ = self.env.step(np.array([actions[0][1]], np.float64))
+        self.steps += 1
+        return [float(reward)], self.steps >= 200, self.steps >= 200
+
+    def seen(self):
+        return [dict(zip(["cosine", "sine", "speed"], map(float, self.env._get_obs())))]
+
+
+PUSHES = ["stay", "left", "right", "down", "up"]
+
+
+class Particles(Original):
+    """An environment of mpe2."""
+
+    def __init__(self, module):
+        self.env = module.parallel_env(max_cycles=25)
+
+    @property
+    def world(self):
+        return self.env.unwrapped.world
+
+    def begin(self, draws):
+        self.env.reset(seed=draws.randrange(2**31))
+        self.steps = 0
+
+    def scene(self):
+        pair = lambda array: [float(x) for x in array]  # noqa: E731
+        agents = [{"at": pair(a.state.p_pos), "velocity": pair(a.state.p_vel)} for a in self.world.agents]
+        return {"agents": agents, "landmarks": [pair(mark.state.p_pos) for mark in self.world.landmarks], "steps": self.steps}
+
+    def state(self):
+        return self.scene()
+
+    def towards(self, own, other):
+        dx, dy = self.world.agents[other].state.p_pos - self.world.agents[own].state.p_pos
+        if abs(dx) > abs(dy):
+            return "right" if dx > 0 else "left"
+        return "up" if dy > 0 else "down"
+
+    def number(self, seat, action):
+        return PUSHES.index(action)
+
+    def step(self, actions):
+        names = self.env.possible_agents
+        moves = {name: self.number(seat, action) for seat, (name, action) in enumerate(zip(names, actions))}
+        self.observed, rewards, _, cut, _ = self.env.step(moves)
+        self.steps += 1
+        return [float(rewards[name]) for name in names], self.steps >= 25, bool(cut[names[0]])
+
+    def observations(self):
+        env = self.env.unwrapped
+        return [[float(x) for x in env.scenario.observation(agent, env.world)] for agent in env.world.agents]
+
+
+def places(what, many):
+    return [f"{what}-{i}-{axis}" for i in range(many) for axis in "xy"]
+
+
+OWN = ["velocity-x", "velocity-y", "x", "y"]
+
+
+class Spread(Particles):
+    kind, seats = "spread", 3
+
+    def __init__(self):
+        from mpe2 import simple_spread_v3
+
+        super().__init__(simple_spread_v3)
+
+    def choose(self, draws):
+        return [self.towards(seat, (seat + 1) % 3) if draws.random() < 0.4 else draws.choice(PUSHES) for seat in range(3)]
+
+    def seen(self):
+        # The last four numbers are messages, which are always 0.
+        assert all(seen[14:] == [0.0] * 4 for seen in self.observations())
+        return [dict(zip(OWN + places("landmark", 3) + places("other", 2), seen[:14])) for seen in self.observations()]
+
+
+class Tag(Particles):
+    kind, seats = "tag", 4
+
+    def __init__(self):
+        from mpe2 import simple_tag_v3
+
+        super().__init__(simple_tag_v3)
+
+    def choose(self, draws):
+        chase = [self.towards(seat, 3) if draws.random() < 0.7 else draws.choice(PUSHES) for seat in range(3)]
+        return [*chase, draws.choice(PUSHES)]
+
+    def seen(self):
+        names = OWN + places("landmark", 2) + places("other", 3)
+        seen = self.observations()
+        chasers = [dict(zip([*names, "runner-0-velocity-x", "runner-0-velocity-y"], one), chases=1.0) for one in seen[:3]]
+        nobody = {"runner-0-velocity-x": 0.0, "runner-0-velocity-y": 0.0, "chases": 0.0}
+        return [*chasers, {**dict(zip(names, seen[3])), **nobody}]
+
+
+class SpeakerListener(Particles):
+    kind, seats = "speaker-listener", 2
+
+    def __init__(self):
+        from mpe2 import simple_speaker_listener_v4
+
+        super().__init__(simple_speaker_listener_v4)
+
+    def begin(self, draws):
+        super().begin(draws)
+        self.said = None
+
+    def state(self):
+        goal = self.world.landmarks.index(self.world.agents[0].goal_b)
+        return {"scene": self.scene(), "goal": goal, "said": self.said}
+
+    def choose(self, draws):
+        return [f"say-{draws.randrange(3)}", draws.choice(PUSHES)]
+
+    def number(self, seat, action):
+        return int(action[-1]) if seat == 0 else PUSHES.index(action)
+
+    def step(self, actions):
+        self.said = int(actions[0][-1])
+        return super().step(actions)
+
+    def seen(self):
+        speaker, listener = self.observations()
+        goal = ["goal-red", "goal-green", "goal-blue"]
+        ears = ["velocity-x", "velocity-y", *places("landmark", 3), "heard-0", "heard-1", "heard-2"]
+        nothing = dict.fromkeys(goal + ears, 0.0)
+        return [{**nothing, **dict(zip(goal, speaker)), "speaks": 1.0}, {**nothing, **dict(zip(ears, listener)), "speaks": 0.0}]
+
+
+FORAGING = ["none", "north", "south", "west", "east", "load"]
+
+
+class Foraging(Original):
+    """lbforaging, on fields of several kinds."""
+
+    kind, exact, skips = "lbf", True, 30
+
+    def begin(self, draws):
+        from lbforaging.foraging import ForagingEnv
+
+        kinds = [(8, 2, 3, 0, False, 0.0), (8, 2, 3, 2, True, 0.0), (6, 4, 4, 0, False, 0.25), (10, 3, 3, 3, True, 0.5), (5, 5, 2, 1, False, 0.0)]
+        size, self.seats, food, sight, coop, penalty = draws.choice(kinds)
+        self.params = {"size": size, "players": self.seats, "food": food, "sight": sight, "cooperative": coop, "penalty": penalty, "top_level": 3}
+        self.food = food
+        self.env = ForagingEnv(
+            players=self.seats, min_player_level=1, max_player_level=3, min_food_level=1, max_food_level=None, field_size=(size, size),
+            max_num_food=food, sight=sight or size, max_episode_steps=50, force_coop=coop, penalty=penalty,
+        )
+        self.observed, _ = self.env.reset(seed=draws.randrange(2**31))
+
+    def state(self):
+        players = [{"at": {"x": int(p.position[1]), "y": int(p.position[0])}, "level": int(p.level)} for p in self.env.players]
+        food = [int(level) for level in self.env.field.flatten()]
+        return {"players": players, "food": food, "spawned": int(self.env._food_spawned), "steps": self.env.current_step}
+
+    def choose(self, draws):
+        chosen = []
+        for player in self.env.players:
+            action = draws.randrange(6)
+            foods = list(zip(*self.env.field.nonzero()))
+            if foods and draws.random() < 0.8:
+                row, column = min(foods, key=lambda at: abs(at[0] - player.position[0]) + abs(at[1] - player.position[1]))
+                down, right = row - player.position[0], column - player.position[1]
+                if abs(down) + abs(right) == 1:
+                    action = 5
+                elif down and (abs(down) > 1 or not right):
+                    action = 2 if down > 0 else 1
+                else:
+                    action = 4 if right > 0 else 3
+            chosen.append(FORAGING[action])
+        return chosen
+
+    def step(self, actions):
+        self.observed, rewards, over, _, _ = self.env.step([FORAGING.index(action) for action in actions])
+        return [float(reward) for reward in rewards], bool(over), bool(over) and bool(self.env.field.any())
+
+    def seen(self):
+        names = [f"{what}-{i}-{of}" for what, many in [("food", self.food), ("player", self.seats)] for i in range(many) for of in ["y", "x", "level"]]
+        return [dict(zip(names, map(float, seen))) for seen in self.observed]
+
+
+class PredatorPrey(Original):
+    """stag_hunt of wendelinboehmer/dcg, as in its rel_overgen.yaml. Its file is that of the environment variable POLITY_STAG_HUNT."""
+
+    kind, exact, seats, skips = "predator-prey", True, 8, 25
+    WAYS = ["right", "down", "left", "up", "stay", "catch"]
+
+    def __init__(self):
+        import importlib.util
+        import os
+        import types
+
+        # What the file imports beside NumPy: a base class without anything, named arguments, and two libraries that it does not use here.
+        class Base:
+            pass
+
+        def stand_in(name, **members):
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].__dict__.update(members)
+
+        for name in ["envs", "utils", "torch", "pygame"]:
+            stand_in(name)
+        stand_in("envs.multiagentenv", MultiAgentEnv=Base)
+        stand_in("utils.dict2namedtuple", convert=lambda args: types.SimpleNamespace(**args))
+        # NumPy no longer has it.
+        np.random.random_integers = lambda low, high, size: np.random.randint(low, high + 1, size)
+        spec = importlib.util.spec_from_file_location("stag_hunt", os.environ["POLITY_STAG_HUNT"])
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        self.make = lambda limit: module.StagHunt(
+            agent_obs=[2, 2], agent_move_block=[0, 1, 2], capture_action=True, capture_conditions=[0, 1],
+            capture_action_conditions=[2, 1], capture_freezes=True, capture_terminal=False, directed_observations=False,
+            episode_limit=limit, miscapture_punishment=-2, mountain_slope=0.0, mountain_spawn=False, mountain_agent_row=-1,
+            n_agents=8, n_hare=0, n_stags=8, observe_state=False, observe_walls=False, observe_ids=False, observe_one_hot=False,
+            p_stags_rest=0.0, p_hare_rest=0.0, prevent_cannibalism=True, random_ghosts=False, remove_frozen=True, reward_hare=1,
+            reward_stag=10, reward_collision=0, reward_time=0, toroidal=False, world_shape=[10, 10],
+        )
+
+    def begin(self, draws):
+        self.draws = draws
+        np.random.seed(draws.randrange(2**31))
+        limit = draws.choice([200, 40])
+        self.params = {"steps": limit}
+        self.env = self.make(limit)
+        self.env.reset()
+
+    def state(self):
+        def animals(places, there):
+            return [{"at": {"x": int(x), "y": int(y)}, "there": bool(is_there)} for (y, x), is_there in zip(places[:, 0], there[:, 0])]
+
+        hunters = animals(self.env.agents, self.env.agents_not_frozen)
+        return {"hunters": hunters, "prey": animals(self.env.prey, self.env.prey_alive), "steps": self.env.steps}
+
+    def luck(self):
+        return {"luck": {"hunters": list(range(8)), "prey": list(range(8)), "ways": [0] * 8}}
+
+    def choose(self, draws):
+        chosen = []
+        for seat in range(8):
+            offered = [way for way, can in zip(self.WAYS, self.env.get_avail_agent_actions(seat)) if can]
+            chosen.append("catch" if "catch" in offered and draws.random() < 0.5 else draws.choice(offered))
+        return chosen
+
+    def step(self, actions):
+        orders, ways, last = [], [0] * 8, [None]
+
+        def permutation(n):
+            order = list(range(n))
+            self.draws.shuffle(order)
+            orders.append(order)
+            for one in order:
+                last[0] = one
+                yield one
+
+        def randint(n):
+            ways[last[0]] = self.draws.randrange(n)
+            return ways[last[0]]
+
+        class Tensor:
+            def cpu(self):
+                return [self_actions.index(action) for action in actions]
+
+        self_actions, kept = self.WAYS, (np.random.permutation, np.random.randint)
+        np.random.permutation, np.random.randint = permutation, randint
+        reward, ended, _ = self.env.step(Tensor())
+        np.random.permutation, np.random.randint = kept
+        self.chance = {"luck": {"hunters": orders[0], "prey": orders[1], "ways": ways}}
+        left = bool(self.env.prey_alive.any()) and bool(self.env.agents_not_frozen.any())
+        return [float(reward)] * 8, bool(ended), bool(ended) and left
+
+    def seen(self):
+        seen = []
+        for seat in range(8):
+            cells = np.asarray(self.env.get_obs_agent(seat)).reshape(5, 5, 3)
+            assert not cells[:, :, 2].any()
+            names = {"hunter": 0, "prey": 1}
+            seen.append({f"{name}-{x}-{y}": float(cells[y, x, of]) for name, of in names.items() for y in range(5) for x in range(5)})
+        return seen
+
+
+class Overcooked(Original):
+    kind, exact, seats, skips = "overcooked", True, 2, 300
+    LAYOUTS = {
+        "cramped-room": "cramped_room", "asymmetric-advantages": "asymmetric_advantages", "coordination-ring": "coordination_ring",
+        "forced-coordination": "forced_coordination", "counter-circuit": "counter_circuit_o_1order",
+    }
+    ACTIONS = ["north", "south", "east", "west", "stay", "interact"]
+    CHANNELS = [
+        "own", "other", "own-north", "own-south", "own-east", "own-west", "other-north", "other-south", "other-east", "other-west", "pot",
+        "counter", "onion-box", None, "dish-box", "window", "onions-in-pot", None, "onions-in-soup", None, "time-left", "done", "dish",
+        "onion", None, "urgent",
+    ]
+
+    def begin(self, draws):
+        from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
+
+        layout = draws.choice(list(self.LAYOUTS))
+        self.params = {"layout": layout, "shaping": 1.0}
+        self.world = OvercookedGridworld.from_layout_name(self.LAYOUTS[layout])
+        self.now = self.world.get_standard_start_state()
+        self.served, self.goals = 0, [None, None]
+
+    def thing(self, thing):
+        if thing is None or thing.name != "soup":
+            return thing and thing.name.capitalize()
+        return {"Soup": {"onions": len(thing.ingredients), "cooked": None if thing.is_idle else thing._cooking_tick}}
+
+    def state(self):
+        cell = lambda at: {"x": at[0], "y": at[1]}  # noqa: E731
+        from overcooked_ai_py.mdp.actions import Direction
+
+        cooks = [
+            {"at": cell(p.position), "facing": Direction.DIRECTION_TO_INDEX[p.orientation], "holds": self.thing(p.held_object)}
+            for p in self.now.players
+        ]
+        cells = [(x, y) for y in range(self.world.height) for x in range(self.world.width)]
+        things = [self.thing(self.now.objects.get(at)) for at in cells]
+        return {"cooks": cooks, "things": things, "served": self.served, "steps": self.now.timestep}
+
+    def wish(self, cook, draws):
+        """Cells on which the cook could act next, with what it holds."""
+        pots, held = self.world.get_pot_locations(), cook.held_object and cook.held_object.name
+        soups = {at: self.now.objects.get(at) for at in pots}
+        counters = self.world.get_counter_locations()
+        if draws.random() < 0.15:
+            return counters
+        if held == "onion":
+            return [at for at, soup in soups.items() if soup is None or not soup.is_full] or counters
+        if held == "dish":
+            return [at for at, soup in soups.items() if soup is not None and not soup.is_idle] or counters
+        if held == "soup":
+            return self.world.get_serving_locations()
+        full = [at for at, soup in soups.items() if soup is not None and soup.is_idle and len(soup.ingredients) == 3]
+        if full or any(soup is not None and not soup.is_idle for soup in soups.values()):
+            dishes = [at for at, lies in self.now.objects.items() if lies.name in ["dish", "soup"] and at not in pots]
+            return full or dishes + self.world.get_dish_dispenser_locations()
+        onions = [at for at, lies in self.now.objects.items() if lies.name == "onion"]
+        return onions + self.world.get_onion_dispenser_locations()
+
+    def choose(self, draws):
+        from overcooked_ai_py.mdp.actions import Direction
+
+        chosen = []
+        for i, cook in enumerate(self.now.players):
+            if draws.random() < 0.15:
+                chosen.append(draws.choice(self.ACTIONS))
+                continue
+            # The first step of a shortest way to a cell beside one of the wishes; counters if there is no way.
+            found = None
+            for wishes in [set(self.wish(cook, draws)), set(self.world.get_counter_locations())]:
+                queue, seen = [(cook.position, None)], {cook.position}
+                while queue and found is None:
+                    at, first = queue.pop(0)
+                    ways = list(enumerate(Direction.ALL_DIRECTIONS))
+                    draws.shuffle(ways)
+                    for number, (dx, dy) in ways:
+                        to = (at[0] + dx, at[1] + dy)
+                        if to in wishes:
+                            acts = first is None and cook.orientation == (dx, dy)
+                            found = 5 if acts else number if first is None else first
+                            break
+                        if to not in seen and to in self.world.get_valid_player_positions():
+                            seen.add(to)
+                            queue.append((to, number if first is None else first))
+                if found is not None:
+                    break
+            chosen.append(self.ACTIONS[4 if found is None else found])
+        return chosen
+
+    def step(self, actions):
+        from overcooked_ai_py.mdp.actions import Action
+
+        joint = [Action.INDEX_TO_ACTION[self.ACTIONS.index(action)] for action in actions]
+        self.now, infos = self.world.get_state_transition(self.now, joint)
+        shared = sum(infos["sparse_reward_by_agent"])
+        self.served += shared // 20
+        ended = self.now.timestep >= 400
+        return [float(shared + own) for own in infos["shaped_reward_by_agent"]], ended, ended
+
+    def seen(self):
+        seen = []
+        for cells in self.world.lossless_state_encoding(self.now, horizon=400):
+            one = {}
+            for channel, name in enumerate(self.CHANNELS):
+                if name is None:
+                    assert not cells[:, :, channel].any()
+                    continue
+                for x in range(self.world.width):
+                    for y in range(self.world.height):
+                        one[f"{name}-{x}-{y}"] = float(cells[x, y, channel])
+            seen.append(one)
+        return seen
+
+
+class GridRoom(Original):
+    kind, exact, seats, skips = "grid-room", True, 1, 15
+    ACTIONS = ["left", "right", "forward", "pickup", "drop", "toggle", "done"]
+
+    def begin(self, draws):
+        from minigrid.envs import DoorKeyEnv, EmptyEnv
+
+        size, task = draws.choice([5, 6, 6, 8, 16]), draws.choice(["door-key", "door-key", "door-key", "empty", "empty-random"])
+        self.params = {"size": size, "task": task}
+        if task == "door-key":
+            self.env = DoorKeyEnv(size=size)
+        else:
+            self.env = EmptyEnv(size=size) if task == "empty" else EmptyEnv(size=size, agent_start_pos=None)
+        self.observed, _ = self.env.reset(seed=draws.randrange(2**31))
+
+    def state(self):
+        def tile(thing):
+            if thing is None:
+                return "nothing"
+            if thing.type == "door":
+                return "locked" if thing.is_locked else "open" if thing.is_open else "closed"
+            return thing.type
+
+        x, y = self.env.agent_pos
+        tiles = [tile(thing) for thing in self.env.grid.grid]
+        return {
+            "tiles": tiles, "at": {"x": int(x), "y": int(y)}, "facing": int(self.env.agent_dir), "carries": self.env.carrying is not None,
+            "steps": self.env.step_count,
+        }
+
+    def choose(self, draws):
+        if draws.random() < 0.3:
+            return draws.choices(self.ACTIONS, [20, 20, 50, 2, 4, 6, 3])
+        # The first step of a shortest way to the key, then to the door, then to the goal.
+        grid, at = self.env.grid, tuple(map(int, self.env.agent_pos))
+        things = {thing.type: (i % grid.width, i // grid.width) for i, thing in enumerate(grid.grid) if thing is not None}
+        locked = "door" in things and grid.get(*things["door"]).is_locked
+        aim = things["goal"] if not locked else things["door"] if self.env.carrying else things["key"]
+        queue, seen = [(at, None)], {at}
+        while queue:
+            cell, first = queue.pop(0)
+            for way, (dx, dy) in enumerate([(1, 0), (0, 1), (-1, 0), (0, -1)]):
+                to = (cell[0] + dx, cell[1] + dy)
+                way = way if first is None else first
+                thing = grid.get(*to)
+                if to == aim:
+                    if way != self.env.agent_dir:
+                        return [draws.choice(["left", "right"])]
+                    if to == (at[0] + dx, at[1] + dy) and thing.type in ["key", "door"]:
+                        return ["pickup" if thing.type == "key" else "toggle"]
+                    return ["forward"]
+                if to not in seen and (thing is None or thing.type in ["goal", "door"] and not locked):
+                    seen.add(to)
+                    queue.append((to, way))
+        return [draws.choice(self.ACTIONS)]
+
+    def step(self, actions):
+        self.observed, reward, over, cut, _ = self.env.step(self.ACTIONS.index(actions[0]))
+        return [float(reward)], bool(over or cut), bool(cut and not over)
+
+    def seen(self):
+        image, channels = self.observed["image"], ["object", "colour", "state"]
+        seen = {f"{name}-{x}-{y}": float(image[x, y, i]) for i, name in enumerate(channels) for x in range(7) for y in range(7)}
+        return [{**seen, "direction": float(self.observed["direction"])}]
+
+
+class Warehouse(Original):
+    """rware, on warehouses of several kinds. Joint actions that bring lines of equal length to the same cell are not chosen: which line goes
+    depends on the order of a Python set there."""
+
+    kind, exact, skips = "rware", True, 150
+    ACTIONS = ["wait", "forward", "left", "right", "toggle-load"]
+    WAYS = [(0, -1), (0, 1), (-1, 0), (1, 0)]
+
+    def begin(self, draws):
+        from rware.warehouse import RewardType, Warehouse as Original
+
+        rewards = draws.choice(["individual", "global", "two-stage"])
+        kind = {"global": RewardType.GLOBAL, "individual": RewardType.INDIVIDUAL, "two-stage": RewardType.TWO_STAGE}[rewards]
+        rows, columns, height, self.seats, requests, sight = draws.choice([(1, 3, 8, 2, 2, 1), (1, 3, 3, 4, 6, 1), (2, 3, 2, 6, 8, 2), (2, 1, 2, 3, 1, 1)])
+        self.params = {
+            "shelf_rows": rows, "shelf_columns": columns, "column_height": height, "robots": self.seats, "requests": requests, "sight": sight,
+            "rewards": rewards, "steps": 500,
+        }
+        self.env = Original(columns, height, rows, self.seats, 0, sight, requests, None, 500, kind)
+        self.observed, _ = self.env.reset(seed=draws.randrange(2**31))
+        self.draws = draws
+
+    def number(self, shelf):
+        return shelf.id - 1
+
+    def state(self):
+        cell = lambda one: {"x": int(one.x), "y": int(one.y)}  # noqa: E731
+        robots = [
+            {
+                "at": cell(a), "facing": a.dir.value, "carries": self.number(a.carrying_shelf) if a.carrying_shelf else None,
+                # The program remembers deliveries for two-stage rewards alone.
+                "delivered": bool(a.has_delivered),
+            }
+            for a in self.env.agents
+        ]
+        requests = [self.number(shelf) for shelf in self.env.request_queue]
+        return {"robots": robots, "shelves": [cell(shelf) for shelf in self.env.shelfs], "requests": requests, "steps": self.env._cur_steps}
+
+    def luck(self):
+        return {"luck": [0, 0]}
+
+    def heading(self, robot, aims, draws):
+        """The next action on a shortest way to one of some cells; with a shelf, only where no other shelf is."""
+        shelves = {(shelf.x, shelf.y) for shelf in self.env.shelfs} if robot.carrying_shelf else set()
+        start = (robot.x, robot.y)
+        queue, seen = [(start, None)], {start}
+        while queue:
+            at, first = queue.pop(0)
+            if at in aims:
+                if first is None:
+                    return "toggle-load"
+                if first == robot.dir.value:
+                    return "forward"
+                order = [0, 3, 1, 2]
+                turn = (order.index(first) - order.index(robot.dir.value)) % 4
+                return "left" if turn == 3 else "right"
+            for way, (dx, dy) in draws.sample(list(enumerate(self.WAYS)), 4):
+                to = (at[0] + dx, at[1] + dy)
+                inside = 0 <= to[0] < self.env.grid_size[1] and 0 <= to[1] < self.env.grid_size[0]
+                if inside and to not in seen and to not in shelves:
+                    seen.add(to)
+                    queue.append((to, way if first is None else first))
+        return draws.choice(self.ACTIONS)
+
+    def one(self, robot, draws):
+        if draws.random() < 0.25:
+            return draws.choices(self.ACTIONS, [1, 5, 1, 1, 1])[0]
+        asked = {(shelf.x, shelf.y) for shelf in self.env.request_queue}
+        if robot.carrying_shelf is None:
+            carried = {(a.x, a.y) for a in self.env.agents if a.carrying_shelf}
+            return self.heading(robot, asked - carried, draws)
+        if robot.carrying_shelf in self.env.request_queue:
+            return self.heading(robot, set(self.env.goals), draws)
+        shelves = {(shelf.x, shelf.y) for shelf in self.env.shelfs}
+        h, w = self.env.grid_size
+        return self.heading(robot, {(x, y) for x in range(w) for y in range(h) if not self.env._is_highway(x, y)} - shelves, draws)
+
+    def decided(self, actions):
+        """Whether no two lines of equal length want to go to the same free cell."""
+        at = {(a.x, a.y): i for i, a in enumerate(self.env.agents)}
+        wanted = {}
+        for i, (a, action) in enumerate(zip(self.env.agents, actions)):
+            dx, dy = self.WAYS[a.dir.value] if action == "forward" else (0, 0)
+            wanted[i] = (min(max(a.x + dx, 0), self.env.grid_size[1] - 1), min(max(a.y + dy, 0), self.env.grid_size[0] - 1))
+        lines = {}
+        for i in wanted:
+            cell, length, passed = wanted[i], 1, {i}
+            while cell in at and at[cell] not in passed:
+                passed.add(at[cell])
+                cell, length = wanted[at[cell]], length + 1
+            if cell not in at:
+                # The last cells of a line are its own; where lines meet, only their lengths up to there count.
+                lines.setdefault(cell, []).append(length)
+        return all(lengths.count(max(lengths)) == 1 for lengths in lines.values())
+
+    def choose(self, draws):
+        while True:
+            actions = [self.one(robot, draws) for robot in self.env.agents]
+            if self.decided(actions):
+                return actions
+
+    def step(self, actions):
+        # The places among the shelves that are not asked for that the program draws.
+        drawn, generator = [], self.env.np_random
+
+        class Generator:
+            def choice(inner, candidates):
+                drawn.append(self.draws.randrange(len(candidates)))
+                return candidates[drawn[-1]]
+
+        self.env._np_random = Generator()
+        self.observed, rewards, over, _, _ = self.env.step([self.ACTIONS.index(action) for action in actions])
+        self.env._np_random = generator
+        self.chance = {"luck": [*drawn, 0, 0][:2]}
+        return [float(reward) for reward in rewards], bool(over), bool(over)
+
+    def seen(self):
+        side = 2 * self.env.sensor_range + 1
+        faces = ["up", "down", "left", "right"]
+        names = ["x", "y", "carries", *[f"faces-{name}" for name in faces], "on-lane"]
+        for y in range(side):
+            for x in range(side):
+                names += [f"robot-{x}-{y}", *[f"robot-{name}-{x}-{y}" for name in faces], f"shelf-{x}-{y}", f"asked-{x}-{y}"]
+        return [dict(zip(names, map(float, seen), strict=True)) for seen in self.observed]
+
+
+ALL = [Pendulum, Spread, Tag, SpeakerListener, Foraging, PredatorPrey, Overcooked, GridRoom, Warehouse]
+WORLDS = {world.kind: world for world in ALL}
+
+
+def near(found, expected, tolerance):
+    return abs(found - expected) <= tolerance * max(1.0, abs(expected))
+
+
+def same(found, expected, tolerance):
+    """Whether two states are the same, numbers to a tolerance."""
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(same(found[key], expected[key], tolerance) for key in expected)
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(same(a, b, tolerance) for a, b in zip(found, expected))
+    if isinstance(expected, float):
+        return isinstance(found, (int, float)) and near(found, expected, tolerance)
+    return found == expected
+
+
+def compare(kind):
+    import polity.pettingzoo
+
+    original, draws = WORLDS[kind](), random.Random(1)
+    ours = {}
+    steps, episodes, rewarded, largest = 0, 0, 0, 0.0
+    tolerance = 0.0 if original.exact else 1e-9
+
+    def check(what, found, expected, tolerance):
+        nonlocal largest
+        if isinstance(expected, float) and found != expected:
+            largest = max(largest, abs(found - expected) / max(1.0, abs(expected)))
+        if not same(found, expected, tolerance):
+            sys.exit(f"{kind}: after {steps} steps, {what} is {found}, not {expected}\n{json.dumps(original.state())}")
+
+    while steps < STEPS:
+        original.begin(draws)
+        key = json.dumps(original.params, sort_keys=True)
+        if key not in ours:
+            ours[key] = polity.pettingzoo.parallel_env(kind, **original.params)
+        env = ours[key]
+        names = [field["name"] for field in env.game.about["numbers"]]
+        kinds = [action["name"] for action in env.game.actions]
+        env.reset(options={"state": {**original.state(), **original.luck()}})
+        episodes, ended = episodes + 1, False
+
+        def look():
+            for seat, expected in enumerate(original.seen()):
+                assert set(expected) <= set(names), set(expected) - set(names)
+                missing = set(names) - set(expected)
+                assert not missing, f"not compared: {missing}"
+                found = dict(zip(names, observed[f"seat_{seat}"].tolist()))
+                for name, value in expected.items():
+                    check(f"the number {name} of seat {seat}", found[name], value, 0.0 if original.exact else original.views)
+
+        while not ended and steps < STEPS:
+            actions = original.choose(draws)
+            expected, ended, was_cut = original.step(actions)
+            if original.chance:
+                env.reset(options={"state": {**env.episode_state(), **original.chance}})
+            moves = {}
+            for seat, action in enumerate(actions):
+                if isinstance(action, list):
+                    moves[f"seat_{seat}"] = np.array([action[1]])
+                elif action is not None:
+                    moves[f"seat_{seat}"] = kinds.index(action)
+            observed, rewards, over, cut, _ = env.step(moves)
+            steps += 1
+            check("the reward", [rewards[f"seat_{seat}"] for seat in range(original.seats)], expected, tolerance)
+            check("the end", [over["seat_0"], cut["seat_0"]], [ended and not was_cut, was_cut], 0)
+            state = {key: value for key, value in env.episode_state().items() if key not in original.chance}
+            check("the state", state, original.state(), tolerance)
+            look()
+            rewarded += any(expected)
+    how = "exactly" if original.exact else f"states and rewards to {tolerance:g}, views to {original.views:g}; the largest difference is {largest:.1e}"
+    print(f"{kind}: {steps} steps of {episodes} episodes are those of the original ({how}); {rewarded} steps with rewards")
+
+
+def tape(kind, episodes=12, most=25):
+    """Stretches of at most so many steps, from somewhere in an episode on. Of what is seen, they name the numbers that are not 0."""
+    original, draws = WORLDS[kind](), random.Random(2)
+    for _ in range(int(episodes)):
+        original.begin(draws)
+        line = {"params": original.params} if original.params else {}
+        for _ in range(draws.randrange(original.skips)):
+            if original.step(original.choose(draws))[1]:
+                original.begin(draws)
+        line.update(begin={**original.state(), **original.luck()}, moves=[], got=[0.0] * original.seats, ended=False, cut=False)
+        while len(line["moves"]) < int(most) and not line["ended"]:
+            actions = original.choose(draws)
+            rewards, line["ended"], line["cut"] = original.step(actions)
+            line["moves"].append(actions)
+            if original.chance:
+                line.setdefault("chance", []).append(original.chance)
+            line["got"] = [a + b for a, b in zip(line["got"], rewards)]
+        seen = [{name: value for name, value in one.items() if value != 0} for one in original.seen()]
+        line.update(end=original.state(), seen=seen)
+        print(json.dumps(line, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "tape":
+        tape(*sys.argv[2:])
+    else:
+        for world in sys.argv[2:] or WORLDS:
+            compare(world)

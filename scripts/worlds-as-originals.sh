@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Environments of the catalogue that re-implement others', beside the original programs: both get the same starting states and the same
+# 10,000 actions each, through the Python package (`scripts/peers/worlds.py` says what is compared and how). Fails where they differ. Words
+# after the script's name are the environments to compare. Installs the programs from PyPI into a folder of its own, target/peers/worlds, and
+# fetches one file that is not on PyPI from GitHub; POLITY_STAG_HUNT can name a copy of that file. Exit code 75: there is no network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+repository="$PWD"
+target="${CARGO_TARGET_DIR:-$repository/target}"
+. scripts/python-environment.sh
+. scripts/python-package.sh
+folder=target/peers/worlds
+python_environment --exact "$folder/venv" numpy==2.4.6 gymnasium==1.4.0 pettingzoo==1.27.0 mpe2==1.1.1 lbforaging==2.0.0 minigrid==3.2.0 \
+    overcooked_ai==1.1.0 rware==2.0.0
+# The program of Böhmer and others (predator-prey), at the commit whose rules are compared.
+stag_hunt="https://raw.githubusercontent.com/wendelinboehmer/dcg/4de100cddf7c3a7035cd89a47d7c1b8a878e7428/src/envs/stag_hunt.py"
+digest=6a6405c42ee835be52ea7ac0d5125932d631a38676b8e1987ad00b2bd51218f9
+export POLITY_STAG_HUNT="${POLITY_STAG_HUNT:-$folder/stag_hunt.py}"
+if [ ! -f "$POLITY_STAG_HUNT" ]; then
+    curl --fail --silent --show-error --location --max-time 60 --output "$folder/stag_hunt.py.part" "$stag_hunt" || {
+        echo "predator-prey needs $stag_hunt, which cannot be fetched; POLITY_STAG_HUNT can name a copy" >&2
+        exit 75
+    }
+    mv "$folder/stag_hunt.py.part" "$POLITY_STAG_HUNT"
+fi
+echo "$digest  $POLITY_STAG_HUNT" | sha256sum --check --quiet
+python_package "$target"
+"$folder/venv/bin/python" scripts/peers/worlds.py compare "$@"
