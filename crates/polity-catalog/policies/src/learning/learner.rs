@@ -115,7 +115,7 @@ pub fn check_layers(key: &str, sizes: &[usize]) -> Result<(), Invalid> {
 pub fn check_positive(keys: &[(&str, f64)]) -> Result<(), Invalid> {
     keys.iter().try_for_each(|(key, value)| {
         let fits = *value > 0.0 && value.is_finite();
-        Invalid::unless(fits, *key, format!("must be above 0, is {value}"))
+        Invalid::unless(fits, key, format!("must be above 0, is {value}"))
     })
 }
 
@@ -126,7 +126,7 @@ pub fn check_positive(keys: &[(&str, f64)]) -> Result<(), Invalid> {
 pub fn check_weights(keys: &[(&str, f64)]) -> Result<(), Invalid> {
     keys.iter().try_for_each(|(key, value)| {
         let fits = *value >= 0.0 && value.is_finite();
-        Invalid::unless(fits, *key, format!("must be at least 0, is {value}"))
+        Invalid::unless(fits, key, format!("must be at least 0, is {value}"))
     })
 }
 

@@ -157,7 +157,6 @@ pub struct Mixed {
     bias: Array,
     second: Array,
     slope: Array,
-    seats: usize,
 }
 
 /// Returns `x` where it is positive, and `exp(x) - 1` elsewhere.
@@ -167,45 +166,45 @@ fn elu(x: f32) -> f32 {
 
 impl Mixed {
     /// Makes the weights of a concave mixer for teams that see this.
-    pub fn new(hyper: &Hyper, slope: &Mlp, weights: &Weights, state: &Array, seats: usize) -> Self {
+    pub fn new(hyper: &Hyper, slope: &Mlp, weights: &Weights, state: &Array) -> Self {
         let [first, bias, second, slope] = outputs(weights, state.rows(), |tape, rows| {
             let state = tape.input(state.part(rows));
             let nets = [&hyper.first, &hyper.bias, &hyper.second, slope];
             nets.map(|net| net.on(tape, state))
         });
-        Mixed { first, bias, second, slope, seats }
+        Mixed { first, bias, second, slope }
     }
 
     /// Searches for the best choices of a team, all members in turn taking the choice that is best beside those of the others, until none
     /// changes, or `sweeps` times. `q`: the values of all choices of its members, in rows; very low for those that are not offered. Returns
     /// the choices, and their value less that of the state.
     pub fn climb(&self, team: usize, q: &[&[f32]], mut choices: Vec<u16>, sweeps: u32) -> (Vec<u16>, f32) {
-        let (units, seats) = (self.bias.columns(), self.seats);
-        let (first, second, slope) = (self.first.row(team), self.second.row(team), self.slope.row(team));
+        let units = self.bias.columns();
+        let (first, second, slopes) = (self.first.row(team), self.second.row(team), self.slope.row(team));
         let weights = |seat: usize| &first[seat * units..(seat + 1) * units];
-        let chosen = |choices: &[u16], seat: usize| q[seat][usize::from(choices[seat])];
         let value =
             |sums: &[f32], along: f32| along - sums.iter().zip(second).map(|(sum, w)| elu(*sum) * w.abs()).sum::<f32>();
         let mut sums = self.bias.row(team).to_vec();
         let mut along = 0.0f32;
-        for seat in 0..seats {
-            let q = chosen(&choices, seat);
-            sums.iter_mut().zip(weights(seat)).for_each(|(sum, w)| *sum += q * w);
-            along += q * slope[seat];
+        for (seat, (q, slope)) in q.iter().zip(slopes).enumerate() {
+            let now = q[usize::from(choices[seat])];
+            sums.iter_mut().zip(weights(seat)).for_each(|(sum, w)| *sum += now * w);
+            along += now * slope;
         }
         let mut best = value(&sums, along);
         for _ in 0..sweeps {
             let mut changed = false;
-            for seat in 0..seats {
-                let now = chosen(&choices, seat);
+            for (seat, (q, slope)) in q.iter().zip(slopes).enumerate() {
+                let now = q[usize::from(choices[seat])];
                 let mut better = None;
-                for (choice, q) in (0u16..).zip(q[seat]).filter(|(_, q)| **q > OFFERED) {
+                for (choice, q) in (0u16..).zip(*q).filter(|(_, q)| **q > OFFERED) {
                     let by = q - now;
                     let moved: Vec<f32> = sums.iter().zip(weights(seat)).map(|(sum, w)| sum + by * w).collect();
-                    let (found, along) = (value(&moved, along + by * slope[seat]), along + by * slope[seat]);
+                    let there = along + by * slope;
+                    let found = value(&moved, there);
                     if found > best && choice != choices[seat] {
                         best = found;
-                        better = Some((choice, moved, along));
+                        better = Some((choice, moved, there));
                     }
                 }
                 if let Some((choice, moved, there)) = better {

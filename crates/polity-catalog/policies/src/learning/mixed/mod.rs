@@ -69,7 +69,7 @@ impl<K: Kind> Mixing<K> {
             return each.into_iter().map(u32::from).collect();
         };
         let seats = self.teams.seats();
-        let mixed = Mixed::new(hyper, slope, weights, &sight.state, seats);
+        let mixed = Mixed::new(hyper, slope, weights, &sight.state);
         let mut all = Vec::with_capacity(each.len());
         for team in 0..sight.state.rows() {
             let rows = team * seats..(team + 1) * seats;
