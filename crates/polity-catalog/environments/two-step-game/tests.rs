@@ -12,15 +12,15 @@ fn scenario(world: &Value, rules: &Value) -> Value {
 #[test]
 fn payoffs_are_those_of_the_matrix_that_the_first_player_chose() {
     let world = json!({"kind": "two-step-game", "after_a": [[7, 6], [5, 4]], "after_b": [[0, 1], [2, 8]]});
-    let b_when = |when: &str| json!([{"act": "b", "when": when}, {"act": "a"}]);
+    let b_when = |when: &str| json!([{"act": "b", "when": when}, {"act": "a", "when": format!("not ({when})")}]);
     // In the first step, `b` or not; in the second, `b` or not.
-    let cases = [("at-start < 0", 7.0), ("at-start > 0", 0.0), ("at-start < 2", 8.0), ("after-a > 0", 4.0)];
+    let cases = [("at_start < 0", 7.0), ("at_start > 0", 0.0), ("at_start < 2", 8.0), ("after_a > 0", 4.0)];
     for (when, reward) in cases {
         let rounds = play(&scenario(&world, &b_when(when))).rounds;
         assert_eq!(metric(&rounds[0], "mean-reward"), 0.0);
         assert_eq!(metric(&rounds[1], "mean-reward"), reward, "{when}");
         assert_eq!(metric(&rounds[1], "episodes"), 2.0);
-        let chose = f64::from(u8::from(["at-start > 0", "at-start < 2"].contains(&when)));
+        let chose = f64::from(u8::from(["at_start > 0", "at_start < 2"].contains(&when)));
         assert_eq!(metric(&rounds[1], "chose-b"), chose, "{when}");
     }
 }

@@ -81,7 +81,7 @@ fn a_batch_has_whole_teams_and_what_came_of_their_decisions() {
 fn agents_spread() {
     // Of the last ten episodes of all agents.
     let reached = |more| {
-        let rounds = play(&spreading(1, 1_250, &more)).rounds;
+        let rounds = play(&spreading(1, 2_000, &more)).rounds;
         let ends = rounds.iter().rev().step_by(25).take(10);
         ends.map(|round| metric(round, "episode-return.mean")).sum::<f64>() / 10.0
     };
