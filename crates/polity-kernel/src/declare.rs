@@ -156,6 +156,11 @@ impl<W, S, A> Declare<W, S, A> {
         self.interface.alternatives = true;
     }
 
+    /// Says that agents `k * seats .. (k + 1) * seats` share an episode, so that learners know who acts together.
+    pub fn seats(&mut self, seats: u32) {
+        self.interface.seats = Some(seats);
+    }
+
     /// Declares a number of each agent that metrics and tables may read. `range`: the smallest and the largest sensible value, if
     /// any.
     pub fn column(

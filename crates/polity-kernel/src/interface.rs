@@ -241,6 +241,9 @@ pub struct Interface {
     pub columns: Vec<WorldColumn>,
     /// The column of each agent's reward in the last round, if the world has rewards; learners learn from it.
     pub reward: Option<usize>,
+    /// The number of agents of an episode, if the world has episodes: agents `k * seats .. (k + 1) * seats` share one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seats: Option<u32>,
     /// One number per round, recorded as metrics.
     pub scalars: Vec<Field>,
     /// The tables that it records.

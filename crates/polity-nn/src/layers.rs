@@ -36,6 +36,12 @@ impl Dense {
         let (weight, bias) = (tape.weight(self.weight), tape.weight(self.bias));
         tape.affine(x, weight, bias)
     }
+
+    /// Returns the same, with weights that are constants.
+    pub fn frozen_on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let (weight, bias) = (tape.frozen(self.weight), tape.frozen(self.bias));
+        tape.affine(x, weight, bias)
+    }
 }
 
 /// Dense layers with a function between them.
@@ -64,7 +70,16 @@ impl Mlp {
     }
 
     /// Returns what the network makes of a batch.
-    pub fn on(&self, tape: &mut Tape<'_>, mut x: Var) -> Var {
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        self.through(tape, x, Dense::on)
+    }
+
+    /// Returns the same, with weights that are constants: gradients flow through the network to its inputs, and do not move it.
+    pub fn frozen_on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        self.through(tape, x, Dense::frozen_on)
+    }
+
+    fn through(&self, tape: &mut Tape<'_>, mut x: Var, on: fn(&Dense, &mut Tape<'_>, Var) -> Var) -> Var {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {
                 x = match self.activation {
@@ -72,7 +87,7 @@ impl Mlp {
                     Activation::Relu => tape.relu(x),
                 };
             }
-            x = layer.on(tape, x);
+            x = on(layer, tape, x);
         }
         x
     }

@@ -30,6 +30,11 @@ enum Op {
     RowSums(Var),
     Sum(Var),
     Columns(Var, usize),
+    Join(Vec<Var>),
+    Reshape(Var),
+    Abs(Var),
+    Elu(Var),
+    RowTimes(Var, Var),
 }
 
 struct Node<'w> {
@@ -81,6 +86,12 @@ impl<'w> Tape<'w> {
         let var = Var(self.nodes.len() - 1);
         self.of_weights[number] = Some(var);
         var
+    }
+
+    /// Returns the weights with this number as a constant, through which gradients flow without moving them.
+    pub fn frozen(&mut self, number: usize) -> Var {
+        self.nodes.push(Node { value: Cow::Borrowed(&self.weights[number].array), op: Op::Input });
+        Var(self.nodes.len() - 1)
     }
 
     /// Returns `x·w + b`, with the row `b` added to every row.
@@ -192,6 +203,49 @@ impl<'w> Tape<'w> {
         self.put(value, Op::Columns(x, first))
     }
 
+    /// Returns the columns of several matrices with the same number of rows, side by side.
+    pub fn join(&mut self, parts: &[Var]) -> Var {
+        let rows = parts.first().map_or(0, |first| self.value(*first).rows());
+        let columns = parts.iter().map(|part| self.value(*part).columns()).sum();
+        let mut data = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            parts.iter().for_each(|part| data.extend_from_slice(self.value(*part).row(row)));
+        }
+        self.put(Array::new(rows, columns, data), Op::Join(parts.to_vec()))
+    }
+
+    /// Returns the same numbers, in rows of `columns` numbers each.
+    pub fn reshape(&mut self, x: Var, columns: usize) -> Var {
+        let of = self.value(x);
+        let value = Array::new(of.data().len() / columns.max(1), columns, of.data().to_vec());
+        self.put(value, Op::Reshape(x))
+    }
+
+    /// Returns the absolute values.
+    pub fn abs(&mut self, x: Var) -> Var {
+        self.put(self.value(x).map(f32::abs), Op::Abs(x))
+    }
+
+    /// Returns `x` where it is positive, and `exp(x) - 1` elsewhere.
+    pub fn elu(&mut self, x: Var) -> Var {
+        let mut value = self.value(x).clone();
+        value.data_mut().iter_mut().filter(|x| **x < 0.0).for_each(|x| *x = libm::expm1f(*x));
+        self.put(value, Op::Elu(x))
+    }
+
+    /// Returns the product of each row of `x` with a matrix of its own: that in the same row of `w`, row by row.
+    pub fn row_times(&mut self, x: Var, w: Var) -> Var {
+        let (of, by) = (self.value(x), self.value(w));
+        let (n, m) = (of.columns(), by.columns() / of.columns().max(1));
+        let mut value = Array::zeros(of.rows(), m);
+        for (row, out) in value.data_mut().chunks_exact_mut(m.max(1)).enumerate() {
+            for (x, w) in of.row(row).iter().zip(by.row(row)[..n * m].chunks_exact(m.max(1))) {
+                out.iter_mut().zip(w).for_each(|(out, w)| *out += x * w);
+            }
+        }
+        self.put(value, Op::RowTimes(x, w))
+    }
+
     /// Returns the gradient of the sum of a value for every weight, in their order.
     #[must_use]
     pub fn backward(self, of: Var) -> Vec<Array> {
@@ -211,8 +265,10 @@ impl<'w> Tape<'w> {
                 Op::Input => {}
                 Op::Weight(number) => weights[*number] = g,
                 Op::Affine(x, w, b) => {
-                    give(*w, of(*x).transposed_times(&g));
-                    give(*b, g.column_sums());
+                    if self.depends(*w) {
+                        give(*w, of(*x).transposed_times(&g));
+                        give(*b, g.column_sums());
+                    }
                     if self.depends(*x) {
                         give(*x, g.times(&of(*w).transposed(), None));
                     }
@@ -284,6 +340,36 @@ impl<'w> Tape<'w> {
                         to[*first..*first + g.columns()].copy_from_slice(g.row(row));
                     }
                     give(*x, to);
+                }
+                Op::Join(parts) => {
+                    let mut first = 0;
+                    for part in parts {
+                        let n = of(*part).columns();
+                        let data = (0..g.rows()).flat_map(|row| g.row(row)[first..first + n].iter().copied());
+                        give(*part, Array::new(g.rows(), n, data.collect()));
+                        first += n;
+                    }
+                }
+                Op::Reshape(x) => {
+                    let [rows, columns] = of(*x).shape();
+                    give(*x, Array::new(rows, columns, g.data().to_vec()));
+                }
+                Op::Abs(x) => give(*x, g.zip(of(*x), |g, x| if x < 0.0 { -g } else { g })),
+                Op::Elu(x) => give(*x, g.zip(y, |g, y| if y < 0.0 { g * (y + 1.0) } else { g })),
+                Op::RowTimes(x, w) => {
+                    let (from, by) = (of(*x), of(*w));
+                    let (mut to_x, mut to_w) = (zeros(from), zeros(by));
+                    let (n, m) = (from.columns(), g.columns());
+                    for row in 0..g.rows() {
+                        for i in 0..n {
+                            let (x, at) = (from.row(row)[i], row * by.columns() + i * m);
+                            let (w, g) = (&by.data()[at..at + m], g.row(row));
+                            to_x.data_mut()[row * n + i] = w.iter().zip(g).map(|(w, g)| w * g).sum();
+                            to_w.data_mut()[at..at + m].iter_mut().zip(g).for_each(|(to, g)| *to = x * g);
+                        }
+                    }
+                    give(*x, to_x);
+                    give(*w, to_w);
                 }
             }
         }

@@ -119,6 +119,55 @@ fn gradients_through_time_are_slopes() {
     });
 }
 
+#[test]
+fn gradients_of_a_mixer_are_slopes() {
+    let mut draws = draws(4);
+    let mut weights = Weights::default();
+    let q = Mlp::new(&mut weights, "q", &[2, 4, 1], Activation::Tanh, 1.0, &mut draws);
+    let first = Mlp::new(&mut weights, "first", &[6, 6], Activation::Relu, 1.0, &mut draws);
+    let second = Mlp::new(&mut weights, "second", &[6, 2], Activation::Relu, 1.0, &mut draws);
+    // Three members of five teams.
+    let x = random(15, 2, &mut draws);
+    check(&weights, |tape| {
+        let state = tape.input(Array::new(5, 6, x.data().to_vec()));
+        let x = tape.input(x.clone());
+        let q = q.on(tape, x);
+        let q = tape.reshape(q, 3);
+        let (w, v) = (first.on(tape, state), second.on(tape, state));
+        let w = tape.abs(w);
+        let units = tape.row_times(q, w);
+        let units = tape.elu(units);
+        let both = tape.join(&[units, v, q]);
+        let square = tape.square(both);
+        tape.sum(square)
+    });
+}
+
+#[test]
+fn frozen_networks_pass_gradients_on_and_get_none() {
+    let mut draws = draws(5);
+    let mut weights = Weights::default();
+    let actor = Mlp::new(&mut weights, "actor", &[2, 3], Activation::Tanh, 1.0, &mut draws);
+    let from = weights.len();
+    let critic = Mlp::new(&mut weights, "critic", &[3, 4, 1], Activation::Tanh, 1.0, &mut draws);
+    let x = random(6, 2, &mut draws);
+    let loss = |tape: &mut Tape<'_>, frozen: bool| {
+        let x = tape.input(x.clone());
+        let y = actor.on(tape, x);
+        let value = if frozen { critic.frozen_on(tape, y) } else { critic.on(tape, y) };
+        tape.sum(value)
+    };
+    let of = |frozen: bool| {
+        let mut tape = Tape::new(&weights);
+        let loss = loss(&mut tape, frozen);
+        tape.backward(loss)
+    };
+    let (free, held) = (of(false), of(true));
+    assert_eq!(free[..from], held[..from]);
+    assert!(free[from..].iter().any(|of| of.data().iter().any(|x| *x != 0.0)));
+    assert!(held[from..].iter().all(|of| of.data().iter().all(|x| *x == 0.0)));
+}
+
 /// Trains a network on a function for some steps, with this number of threads.
 fn trained(threads: usize) -> (Weights, [f64; 2]) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -85,6 +85,13 @@ impl Weights {
         Ok(())
     }
 
+    /// Moves all numbers towards those of other weights of the same shapes, by this part of the difference.
+    pub fn approach(&mut self, to: &Weights, part: f32) {
+        for (own, to) in self.0.iter_mut().zip(&to.0) {
+            own.array = own.array.zip(&to.array, |own, to| own + part * (to - own));
+        }
+    }
+
     /// Checks that all numbers are finite.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Parameters of deep Q-learning.
 
+use crate::learning::{Keys, Refresh, Schedule, check_counts, check_positive, check_shares, faded};
 use polity_kernel::Invalid;
 use polity_nn::Activation;
 use schemars::JsonSchema;
@@ -73,30 +74,44 @@ impl Default for Params {
 }
 
 impl Params {
+    pub fn keys(&self) -> Keys<'_> {
+        Keys {
+            observe: self.observe.as_deref(),
+            reward: &self.reward,
+            hidden: &self.hidden,
+            activation: self.activation,
+            stop: self.stop,
+        }
+    }
+
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            starts: self.learning_starts,
+            every: self.train_every,
+            steps: self.gradient_steps,
+            refresh: Refresh::Every(self.target_update),
+        }
+    }
+
+    /// Returns the probability with which a decision is drawn at random.
+    pub fn explores(&self, round: u32) -> f64 {
+        faded([self.epsilon_start, self.epsilon_end], self.epsilon_rounds, round)
+    }
+
     /// Checks that every number is in its range.
     pub fn check(&self) -> Result<(), Invalid> {
-        Invalid::unless(self.hidden.len() <= 8, "hidden", "must be at most 8 layers")?;
-        for size in &self.hidden {
-            Invalid::within(1..=1_024, "hidden", *size)?;
-        }
         Invalid::within(2..=1_000_000, "buffer_rounds", self.buffer_rounds)?;
-        for (key, value) in [
+        check_counts(&[
             ("train_every", self.train_every),
             ("gradient_steps", self.gradient_steps),
             ("minibatch", self.minibatch),
             ("target_update", self.target_update),
-        ] {
-            Invalid::within(1..=1_000_000, key, value)?;
-        }
-        for (key, value) in
-            [("discount", self.discount), ("epsilon_start", self.epsilon_start), ("epsilon_end", self.epsilon_end)]
-        {
-            Invalid::within(0.0..=1.0, key, value)?;
-        }
-        for (key, value) in [("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)] {
-            let fits = value > 0.0 && value.is_finite();
-            Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
-        }
-        Ok(())
+        ])?;
+        check_shares(&[
+            ("discount", self.discount),
+            ("epsilon_start", self.epsilon_start),
+            ("epsilon_end", self.epsilon_end),
+        ])?;
+        check_positive(&[("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)])
     }
 }

@@ -1,8 +1,7 @@
 //! Learners of tasks whose solutions are known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::replay::Replay;
-use crate::learning::{NONE, Seen};
+use crate::learning::{Experience, NONE, Replay, Seen};
 use crate::testing::{metric, open, play, play_with, refused};
 use polity_kernel::machine::Machine;
 use polity_kernel::rng::{Draws, Stream};
@@ -43,7 +42,7 @@ fn a_batch_is_drawn_from_rounds_and_what_came_after() {
             agents,
         };
         let choice = |who: u32| if who == 7 && t % 2 == 0 { NONE } else { ((t + who) % 3) as u16 };
-        replay.push(seen, vec![choice(2), choice(7)], 5);
+        replay.push(seen, vec![choice(2), choice(7)], true, 5);
     }
     assert_eq!((replay.decided(2), replay.decided(7), replay.decided(3)), (Some(1), Some(0), None));
     let batch = replay.batch(1_000, &mut Draws::new(1, Stream::Learner, 0, 0));

@@ -3,20 +3,18 @@
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{NONE, Player, Returns, Seen, Senses, best, episode_return, sampled};
-use polity_kernel::cohort::{CohortContext, CohortPolicy};
-use polity_kernel::interface::Observation;
-use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
+use crate::learning::{Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start, best, sampled};
+use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::rng::Draws;
 use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid};
+use polity_nn::{NotFinite, Weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.cohort_policy::<Learned>(files);
+    registry.cohort_policy::<Learning<Learned>>(files);
 }
 
 /// Weights for a first try, learned in `cart-pole`.
@@ -53,7 +51,6 @@ enum Choose {
 
 /// Agents with learned weights.
 pub struct Learned {
-    senses: Senses,
     player: Player,
     choose: Choose,
 }
@@ -65,75 +62,54 @@ pub struct Chosen {
     choices: Vec<u16>,
 }
 
-impl Policy for Learned {
+impl Memory for Chosen {
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        let row = self.agents.binary_search(&who).ok()?;
+        self.choices.get(row).copied().filter(|choice| *choice != NONE)
+    }
+
+    fn weights(&self) -> Option<&Weights> {
+        None
+    }
+
+    fn updates(&self) -> u32 {
+        0
+    }
+}
+
+impl Learner for Learned {
     const NAME: &'static str = "learned";
     const SUMMARY: &'static str = "Does what a network has learned, from a file of weights";
     type Params = Params;
-    type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
+    type Memory = Chosen;
 
-    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         let bytes = params.weights.as_ref().map_or(Ok(EXAMPLE), |source| setup.weights(source))?;
         let (player, about) = Player::open(bytes)?;
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let message = "were learned with values of choices, which are no probabilities; use `choose: best`";
-        Invalid::unless(params.choose == Choose::Best || about.learner != "dqn", "choose", message)?;
-        let senses = Senses::open(Some(&about.numbers), &params.reward, setup).map_err(|error| {
+        Invalid::unless(params.choose == Choose::Best || !about.values, "choose", message)?;
+        let senses = Senses::open(Some(&about.numbers), &params.reward, false, setup).map_err(|error| {
             wrong(format!("they were learned in the world `{}`, and do not fit here: {}", about.world, error.message))
         })?;
         about.fits(&senses, setup.world)?;
-        Ok(Learned { senses, player, choose: params.choose })
+        Ok((Learned { player, choose: params.choose }, Start::new(senses, setup)))
     }
 
-    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Returns {
-        Returns::default()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        2 * self.senses.row_bytes()
-    }
-
-    async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let Chosen { agents, choices } = turn.shared()?;
-        let choice = agents.binary_search(&turn.who).ok().map(|row| choices[row]);
-        self.senses.act(returns, turn, choice);
-        Ok(())
-    }
-}
-
-impl CohortPolicy for Learned {
-    type Tally = Seen;
-    type Shared = Chosen;
-
-    fn init_shared(&self) -> Chosen {
+    fn begin(&self, _: &Weights) -> Chosen {
         Chosen::default()
     }
 
-    fn tally(&self) -> Seen {
-        Seen::default()
+    fn memory_bytes(&self, row: usize) -> usize {
+        2 * row
     }
 
-    fn count(&self, seen: &mut Seen, _: u32, _: &Returns, person: Person<'_>, observation: Observation<'_>) {
-        self.senses.count(seen, person.id, observation);
-    }
-
-    fn merge(&self, left: Seen, right: Seen) -> Seen {
-        left.merged(right)
-    }
-
-    async fn cohort_step(
-        &self,
-        chosen: &mut Chosen,
-        seen: &Seen,
-        context: &mut CohortContext<'_>,
-    ) -> Result<(), Fault> {
+    fn step(&self, chosen: &mut Chosen, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let logs = self.player.logs(&seen.inputs, &seen.mask);
-        let choose = |(row, who): (usize, &AgentId)| match (seen.active[row], self.choose) {
-            (false, _) => NONE,
-            (true, Choose::Best) => best(logs.row(row)),
-            (true, Choose::Sampled) => sampled(logs.row(row), &mut context.draws(*who)),
-        };
-        let choices = seen.agents.iter().enumerate().map(choose).collect();
+        let choices = now.choices(seen, |row, draws| match self.choose {
+            Choose::Best => best(logs.row(row)),
+            Choose::Sampled => sampled(logs.row(row), draws),
+        });
         *chosen = Chosen { agents: seen.agents.clone(), choices };
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Learners of tasks whose solutions are known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use crate::learning::{Decisions, Rollout, Seen, Step, generalised_advantages};
+use crate::learning::{Decisions, Experience, NONE, Rollout, Seen, Step, generalised_advantages};
 use crate::testing::{metric, open, play, play_with, refused};
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::Inputs;
@@ -42,7 +42,7 @@ fn rollout() -> (Rollout, Seen) {
     let mut rollout = Rollout::default();
     let steps = [
         (seen([50.0, 60.0], [true, true]), [0, 1], [1.0, 2.0]),
-        (seen([0.5, 0.25], [false, false]), [1, super::NONE], [3.0, 0.0]),
+        (seen([0.5, 0.25], [false, false]), [1, NONE], [3.0, 0.0]),
         (seen([7.0, 1.0], [true, false]), [1, 0], [4.0, 5.0]),
     ];
     for (seen, choices, values) in steps {
@@ -54,7 +54,7 @@ fn rollout() -> (Rollout, Seen) {
 #[test]
 fn decisions_get_what_comes_until_the_next_one() {
     let (rollout, last) = rollout();
-    let decisions = rollout.decisions(&last, &[8.0, 9.0]);
+    let decisions = rollout.decisions(&last, &[8.0, 9.0], None);
     assert_eq!(decisions.choices, [0, 1, 1, 1, 0]);
     assert_eq!(decisions.rewards, [0.5, 1.25, 7.0, 0.125, 2.0]);
     // The second decision of agent 4 ends an episode, and another begins. The episode of agent 9 is cut off after its last decision, which

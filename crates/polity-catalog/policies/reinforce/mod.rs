@@ -5,38 +5,25 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    About, Kept, NONE, Returns, Rollout, Seen, Senses, Step, best, episode_return, net, normalised, sampled,
+    Experience, Learner, Learning, Model, NONE, Now, Rollout, Seen, Start, Step, Trained, normalised,
 };
 use params::Params;
-use polity_kernel::cohort::{CohortContext, CohortPolicy};
-use polity_kernel::interface::Observation;
-use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
+use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::{AgentId, Invalid};
-use polity_nn::{Adam, Array, Mlp, NotFinite, Weights, clip, gradients, outputs};
+use polity_nn::{Array, Mlp, NotFinite, Weights, gradients, outputs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.cohort_policy::<Reinforce>(files);
+    registry.cohort_policy::<Learning<Reinforce>>(files);
 }
 
 /// A learner.
 pub struct Reinforce {
     params: Params,
-    senses: Senses,
-    about: About,
     policy: Mlp,
-    first: Weights,
-}
-
-/// A network and the state of its optimiser.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Model {
-    weights: Weights,
-    adam: Adam,
 }
 
 /// Which rounds since the last update are an agent's first whole episode.
@@ -50,13 +37,17 @@ pub enum Part {
     Played(u32, u32),
 }
 
-/// What a cohort shares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shared {
-    model: Kept<Model>,
+/// The rounds since the last update, and which of them count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Episodes {
     rollout: Rollout,
     parts: BTreeMap<AgentId, Part>,
-    updates: u32,
+}
+
+impl Experience for Episodes {
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        self.rollout.decided(who)
+    }
 }
 
 /// The decisions of whole episodes, and what came after each until the end.
@@ -96,10 +87,10 @@ impl Played {
     }
 }
 
-impl Shared {
-    /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one.
-    fn note(&mut self, seen: &Seen) -> bool {
-        let (now, first) = (self.rollout.len() as u32, self.updates == 0 && self.rollout.is_empty());
+impl Episodes {
+    /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
+    fn note(&mut self, seen: &Seen, updates: u32) -> bool {
+        let (now, first) = (self.rollout.len() as u32, updates == 0 && self.rollout.is_empty());
         self.parts.retain(|who, _| seen.agents.binary_search(who).is_ok());
         for (row, who) in seen.agents.iter().enumerate() {
             let begins = first || seen.ended[row];
@@ -132,10 +123,10 @@ impl Reinforce {
     /// # Errors
     /// The first loss or gradient that is not a finite number.
     fn update(&self, model: &Model, played: &Played) -> Result<Model, NotFinite> {
-        let Model { mut weights, mut adam } = model.clone();
+        let mut model = model.clone();
         let n = played.choices.len();
         let gains = if self.params.baseline { normalised(&played.returns) } else { played.returns.clone() };
-        let mut found = gradients(&weights, n, ["the loss"], |tape, rows| {
+        let found = gradients(&model.weights, n, ["the loss"], |tape, rows| {
             let (x, mask) = (tape.input(played.inputs.part(rows.clone())), tape.input(played.masks.part(rows.clone())));
             let gain = tape.input(Array::column(gains[rows.clone()].to_vec()));
             let logits = self.policy.on(tape, x);
@@ -146,110 +137,54 @@ impl Reinforce {
             let sum = tape.sum(weighted);
             [tape.scale(sum, -1.0 / n as f32)]
         })?;
-        clip(&mut found.of, self.params.max_grad_norm as f32);
-        adam.step(&mut weights, &found.of, self.params.learning_rate as f32);
-        weights.finite()?;
-        Ok(Model { weights, adam })
-    }
-
-    fn learns(&self, round: u32) -> bool {
-        self.params.stop.is_none_or(|stop| round < stop)
+        model.descend(found, self.params.learning_rate, self.params.max_grad_norm)?;
+        Ok(model)
     }
 }
 
-impl Policy for Reinforce {
+impl Learner for Reinforce {
     const NAME: &'static str = "reinforce";
     const SUMMARY: &'static str =
         "Learns by policy gradients from whole episodes; a cohort shares one network (Williams 1992)";
     type Params = Params;
-    type State = Returns;
-    const COLUMNS: &'static [StateColumn<Self>] = &[episode_return()];
+    type Memory = Trained<Episodes>;
 
-    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check()?;
-        let senses = Senses::open(params.observe.as_deref(), &params.reward, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
-        let about = About::new(Self::NAME, setup, &senses, &params.hidden, params.activation);
-        let mut draws = Draws::new(setup.shared_context.seed, Stream::Learner, 0, setup.cohort.start);
-        let mut first = Weights::default();
-        let sizes = [about.numbers.len(), about.choices.len()];
-        let policy = net(&mut first, "policy", sizes, (params.hidden.as_slice(), params.activation), 0.01, &mut draws);
-        Ok(Reinforce { params, senses, about, policy, first })
+        let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);
+        Ok((Reinforce { params, policy }, start))
     }
 
-    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Returns {
-        Returns::default()
+    fn begin(&self, first: &Weights) -> Trained<Episodes> {
+        Trained::new(first, Episodes::default())
     }
 
-    fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self, row: usize) -> usize {
         // Some hundred rounds; how long episodes are is not known.
-        500 * (self.senses.row_bytes() + 8)
+        500 * (row + 8)
     }
 
-    async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let choice = turn.shared::<Shared>()?.rollout.decided(turn.who);
-        self.senses.act(returns, turn, choice);
-        Ok(())
-    }
-}
-
-impl CohortPolicy for Reinforce {
-    type Tally = Seen;
-    type Shared = Shared;
-
-    fn init_shared(&self) -> Shared {
-        let (weights, adam) = (self.first.clone(), Adam::new(&self.first));
-        let model = Kept::new(Model { weights, adam });
-        Shared { model, rollout: Rollout::default(), parts: BTreeMap::new(), updates: 0 }
-    }
-
-    fn tally(&self) -> Seen {
-        Seen::default()
-    }
-
-    fn count(&self, seen: &mut Seen, _: u32, _: &Returns, person: Person<'_>, observation: Observation<'_>) {
-        self.senses.count(seen, person.id, observation);
-    }
-
-    fn merge(&self, left: Seen, right: Seen) -> Seen {
-        left.merged(right)
-    }
-
-    async fn cohort_step(
-        &self,
-        shared: &mut Shared,
-        seen: &Seen,
-        context: &mut CohortContext<'_>,
-    ) -> Result<(), Fault> {
-        let learns = self.learns(context.round);
-        if !learns {
+    fn step(&self, memory: &mut Trained<Episodes>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
+        if !now.learns {
             // Only the last decisions are read.
-            shared.rollout.clear();
-        } else if shared.note(seen) {
-            let played = Played::gather(&shared.rollout, &shared.parts, seen, self.params.discount as f32);
+            memory.experience.rollout.clear();
+        } else if memory.experience.note(seen, memory.updates) {
+            let Episodes { rollout, parts } = &memory.experience;
+            let played = Played::gather(rollout, parts, seen, self.params.discount as f32);
             if !played.choices.is_empty() {
-                let model = self.update(&shared.model, &played);
-                let wrong = |error| Fault(format!("update {} of `reinforce`: {error}", shared.updates + 1));
-                shared.model.set(model.map_err(wrong)?);
+                let model = self.update(&memory.model, &played)?;
+                memory.model.set(model);
             }
-            shared.updates += 1;
-            shared.rollout.clear();
-            shared.parts.clear();
-            shared.note(seen);
+            memory.updates += 1;
+            memory.experience = Episodes::default();
+            memory.experience.note(seen, memory.updates);
         }
-        let logs = self.logs(&shared.model.weights, seen);
-        let choose = |(row, who): (usize, &AgentId)| match (seen.active[row], learns) {
-            (false, _) => NONE,
-            (true, true) => sampled(logs.row(row), &mut context.draws(*who)),
-            (true, false) => best(logs.row(row)),
-        };
-        let choices: Vec<u16> = seen.agents.iter().enumerate().map(choose).collect();
-        shared.rollout.push(Step { seen: seen.clone(), choices, ..Step::default() });
+        let logs = self.logs(&memory.model.weights, seen);
+        let choices = now.chosen(seen, &logs);
+        memory.experience.rollout.push(Step { seen: seen.clone(), choices, ..Step::default() });
         Ok(())
-    }
-
-    fn weights(&self, shared: &Shared) -> Result<Option<Vec<u8>>, Fault> {
-        self.about.write(&shared.model.weights).map(Some)
     }
 }

@@ -1,5 +1,6 @@
 //! Parameters of REINFORCE.
 
+use crate::learning::{Keys, check_positive, check_shares};
 use polity_kernel::Invalid;
 use polity_nn::Activation;
 use schemars::JsonSchema;
@@ -46,17 +47,19 @@ impl Default for Params {
 }
 
 impl Params {
+    pub fn keys(&self) -> Keys<'_> {
+        Keys {
+            observe: self.observe.as_deref(),
+            reward: &self.reward,
+            hidden: &self.hidden,
+            activation: self.activation,
+            stop: self.stop,
+        }
+    }
+
     /// Checks that every number is in its range.
     pub fn check(&self) -> Result<(), Invalid> {
-        Invalid::unless(self.hidden.len() <= 8, "hidden", "must be at most 8 layers")?;
-        for size in &self.hidden {
-            Invalid::within(1..=1_024, "hidden", *size)?;
-        }
-        Invalid::within(0.0..=1.0, "discount", self.discount)?;
-        for (key, value) in [("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)] {
-            let fits = value > 0.0 && value.is_finite();
-            Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
-        }
-        Ok(())
+        check_shares(&[("discount", self.discount)])?;
+        check_positive(&[("learning_rate", self.learning_rate), ("max_grad_norm", self.max_grad_norm)])
     }
 }

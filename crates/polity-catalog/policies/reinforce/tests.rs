@@ -1,11 +1,11 @@
 //! Returns by hand, and a task whose solution is known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::{Part, Played, Shared};
-use crate::learning::{Kept, NONE, Rollout, Seen, Step};
+use super::{Episodes, Part, Played};
+use crate::learning::{NONE, Seen, Step};
 use crate::testing::{metric, play, play_with, refused};
 use polity_kernel::scenario::Inputs;
-use polity_nn::{Adam, Array, Weights};
+use polity_nn::Array;
 use serde_json::{Value, json};
 
 fn seen(rewards: [f32; 2], ended: [bool; 2]) -> Seen {
@@ -22,9 +22,7 @@ fn seen(rewards: [f32; 2], ended: [bool; 2]) -> Seen {
 
 #[test]
 fn returns_are_those_of_the_first_whole_episode_of_each_agent() {
-    let model = super::Model { weights: Weights::default(), adam: Adam::new(&Weights::default()) };
-    let mut shared =
-        Shared { model: Kept::new(model), rollout: Rollout::default(), parts: Default::default(), updates: 1 };
+    let mut episodes = Episodes::default();
     // Agent 4 is in an episode that began before; its first whole one has the rounds 1 and 2. That of agent 9 has the rounds 0 to 2, and it
     // has no turn in round 1.
     let rounds = [
@@ -33,13 +31,13 @@ fn returns_are_those_of_the_first_whole_episode_of_each_agent() {
         (seen([2.0, 4.0], [false, false]), [0, 0]),
     ];
     for (seen, choices) in rounds {
-        assert!(!shared.note(&seen));
-        shared.rollout.push(Step { seen, choices: choices.to_vec(), ..Step::default() });
+        assert!(!episodes.note(&seen, 1));
+        episodes.rollout.push(Step { seen, choices: choices.to_vec(), ..Step::default() });
     }
     let last = seen([8.0, 16.0], [true, true]);
-    assert!(shared.note(&last));
-    assert_eq!(shared.parts.values().copied().collect::<Vec<_>>(), [Part::Played(1, 3), Part::Played(0, 3)]);
-    let played = Played::gather(&shared.rollout, &shared.parts, &last, 0.5);
+    assert!(episodes.note(&last, 1));
+    assert_eq!(episodes.parts.values().copied().collect::<Vec<_>>(), [Part::Played(1, 3), Part::Played(0, 3)]);
+    let played = Played::gather(&episodes.rollout, &episodes.parts, &last, 0.5);
     assert_eq!(played.choices, [0, 1, 0, 1]);
     assert_eq!(played.returns, [8.0, 2.0 + 0.5 * 8.0, 16.0, 1.0 + 4.0 + 0.5 * 16.0]);
 }

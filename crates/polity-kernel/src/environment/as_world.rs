@@ -160,6 +160,7 @@ impl<E: Environment> World for AsWorld<E> {
             return Err(Invalid { key: "kind".into(), message });
         }
         let active = AsWorld::<E>::declare(&declared, declare);
+        declare.seats(seats);
         Ok(AsWorld { environment, declared, seats, active })
     }
 

@@ -22,6 +22,9 @@ pub struct About {
     pub hidden: Vec<usize>,
     /// The function between layers.
     pub activation: Activation,
+    /// Whether the network gives values of choices, and no logits of probabilities.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub values: bool,
 }
 
 /// Makes a network from what is seen to these outputs. `gain`: that of the last layer.
@@ -54,6 +57,7 @@ impl About {
             choices: senses.choices(),
             hidden: hidden.to_vec(),
             activation,
+            values: false,
         }
     }
 

@@ -3,17 +3,28 @@
 //! All agents of a cohort share one network. Once a round the cohort step sees all of them as the rows of a matrix, learns if it is
 //! time, and decides for all at once; each agent takes its decision in its turn.
 
+pub mod clipped;
 mod file;
 mod kept;
+mod learner;
+pub mod mixed;
+mod replay;
 mod returns;
 mod rollout;
 mod senses;
+mod teams;
 
 pub use file::{About, Player, net};
 pub use kept::Kept;
+pub use learner::{
+    Experience, Keys, Learner, Learning, Memory, Model, Now, Start, Trained, check_counts, check_layers,
+    check_positive, check_shares, check_weights,
+};
+pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch, faded};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
-pub use senses::{Seen, Senses};
+pub use senses::{Seen, Senses, any_offered};
+pub use teams::{Teams, Together, own_first};
 
 use polity_kernel::rng::Draws;
 

@@ -1,6 +1,6 @@
 //! Decisions that wait to be learned from.
 
-use super::{NONE, Seen};
+use super::{Experience, NONE, Seen, Teams};
 use polity_kernel::AgentId;
 use polity_kernel::digest::DigestVec;
 use polity_nn::Array;
@@ -30,6 +30,8 @@ pub struct Rollout(DigestVec<Arc<Step>>);
 pub struct Decisions {
     /// What the agents saw.
     pub inputs: Array,
+    /// What their teams saw, if they are learned from ([`Teams::views`]).
+    pub views: Option<Array>,
     /// Their masks ([`Seen::mask`]).
     pub masks: Array,
     /// What they chose.
@@ -74,24 +76,21 @@ impl Rollout {
         *self = Rollout::default();
     }
 
-    /// Returns what an agent decided in the last round.
+    /// Returns all decisions and what came of them. `last`: what the cohort sees now, with what it can expect (`values`). `teams`:
+    /// whose views are put together.
     #[must_use]
-    pub fn decided(&self, who: AgentId) -> Option<u16> {
-        let step = self.0.last()?;
-        let row = step.seen.agents.binary_search(&who).ok()?;
-        step.choices.get(row).copied().filter(|choice| *choice != NONE)
-    }
-
-    /// Returns all decisions and what came of them. `last`: what the cohort sees now, with what it can expect (`values`).
-    #[must_use]
-    pub fn decisions(&self, last: &Seen, values: &[f32]) -> Decisions {
-        let mut all = Decisions::default();
+    pub fn decisions(&self, last: &Seen, values: &[f32], teams: Option<&Teams>) -> Decisions {
+        let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::default() };
         let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
         for step in self.0.iter() {
             all.hear(&mut open, &step.seen);
+            let views = teams.map(|teams| teams.views(&step.seen));
             for (row, choice) in step.choices.iter().enumerate().filter(|(_, choice)| **choice != NONE) {
                 let this = all.choices.len();
                 all.inputs.push(step.seen.inputs.row(row));
+                if let Some((all, views)) = all.views.as_mut().zip(views.as_ref()) {
+                    all.push(views.row(row));
+                }
                 all.masks.push(step.seen.mask.row(row));
                 all.choices.push(u32::from(*choice));
                 all.logs.push(step.logs[row]);
@@ -112,6 +111,13 @@ impl Rollout {
             }
         }
         all
+    }
+}
+
+impl Experience for Rollout {
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        let step = self.0.last()?;
+        step.choices.get(step.seen.row(who)?).copied().filter(|choice| *choice != NONE)
     }
 }
 

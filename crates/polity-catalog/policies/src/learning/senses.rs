@@ -5,6 +5,7 @@ use polity_kernel::AgentId;
 use polity_kernel::Invalid;
 use polity_kernel::interface::{ActionArgument, FieldKind, NumberSlot, Observation};
 use polity_kernel::policy::{PolicySetup, Turn};
+use polity_kernel::rng::Draws;
 use polity_nn::Array;
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +17,22 @@ const FORBIDDEN: f32 = -1e9;
 /// What a learner sees of a world, and what it chooses from.
 #[derive(Clone, Debug)]
 pub struct Senses {
-    numbers: Vec<(String, NumberSlot)>,
+    numbers: Vec<(String, Sight)>,
+    seats: AgentId,
     reward: NumberSlot,
     active: Option<NumberSlot>,
     ended: Option<NumberSlot>,
     cut: Option<NumberSlot>,
     choices: Vec<Choice>,
+}
+
+/// A number that a learner sees.
+#[derive(Clone, Copy, Debug)]
+enum Sight {
+    /// One that the world shows.
+    Shown(NumberSlot),
+    /// 1 for the agents on this seat of their episodes, 0 for others.
+    Seat(AgentId),
 }
 
 /// A choice: an action, or one option of an action.
@@ -54,6 +65,17 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Returns the row of an agent.
+    #[must_use]
+    pub fn row(&self, who: AgentId) -> Option<usize> {
+        // Usually the agents are consecutive.
+        let guess = who.checked_sub(*self.agents.first()?)? as usize;
+        match self.agents.get(guess) {
+            Some(found) if *found == who => Some(guess),
+            _ => self.agents.binary_search(&who).ok(),
+        }
+    }
+
     /// Returns the agents of the first, then those of the second.
     #[must_use]
     pub fn merged(mut self, later: Seen) -> Seen {
@@ -68,24 +90,44 @@ impl Seen {
     }
 }
 
+/// Draws one of the choices that are offered, by their mask ([`Seen::mask`]); the first if there are none.
+pub fn any_offered(mask: &[f32], draws: &mut Draws) -> u16 {
+    let open: Vec<u16> = (0u16..).zip(mask).filter(|x| *x.1 == 0.0).map(|x| x.0).collect();
+    open.get(draws.below(open.len().max(1) as u64) as usize).copied().unwrap_or_default()
+}
+
 impl Senses {
-    /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards.
+    /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards. Besides what
+    /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on.
+    /// `seats`: whether it sees its seat by default, if an episode has several.
     ///
     /// # Errors
     /// A world without numbers, without such numbers, without a reward, or without choices.
-    pub fn open(observe: Option<&[String]>, reward: &str, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+    pub fn open(
+        observe: Option<&[String]>,
+        reward: &str,
+        seats: bool,
+        setup: &PolicySetup<'_>,
+    ) -> Result<Self, Invalid> {
         let about = |name: &str| {
             [reward, "last-reward", "active", "episode-ended", "episode-cut"].contains(&name)
                 || name.starts_with("may-")
         };
         let shown = setup.interface.observation.iter().filter(|field| field.kind == FieldKind::Number);
         let all = shown.map(|field| field.name.to_string()).filter(|name| !about(name));
-        let names: Vec<String> = observe.map_or_else(|| all.collect(), <[String]>::to_vec);
+        let places =
+            (0..setup.interface.seats.filter(|n| seats && *n > 1).unwrap_or(0)).map(|seat| format!("seat-{seat}"));
+        let names: Vec<String> = observe.map_or_else(|| all.chain(places).collect(), <[String]>::to_vec);
         let message = format!("the world `{}` shows no numbers to learn from", setup.world);
         Invalid::unless(!names.is_empty(), if observe.is_some() { "observe" } else { "kind" }, message)?;
         let slot = |name: String| {
-            let slot = setup.number(&name).map_err(|error| Invalid { key: "observe".into(), ..error })?;
-            Ok((name, slot))
+            let seat = name.strip_prefix("seat-").and_then(|seat| seat.parse().ok());
+            let sight = match (setup.number(&name), seat) {
+                (Ok(slot), _) => Sight::Shown(slot),
+                (_, Some(seat)) if setup.interface.seats.is_some_and(|seats| seat < seats) => Sight::Seat(seat),
+                (Err(error), _) => return Err(Invalid { key: "observe".into(), ..error }),
+            };
+            Ok((name, sight))
         };
         let numbers = names.into_iter().map(slot).collect::<Result<_, Invalid>>()?;
         let choices = choices(setup);
@@ -97,6 +139,7 @@ impl Senses {
         Invalid::unless(choices.len() <= MOST_CHOICES, "kind", message)?;
         Ok(Senses {
             numbers,
+            seats: setup.interface.seats.unwrap_or(1).max(1),
             reward: setup.number(reward).map_err(|error| Invalid { key: "reward".into(), ..error })?,
             active: setup.number("active").ok(),
             ended: setup.number("episode-ended").ok(),
@@ -133,7 +176,11 @@ impl Senses {
     pub fn count(&self, seen: &mut Seen, who: AgentId, observation: Observation<'_>) {
         let number = |slot: NumberSlot| observation.number(slot);
         let (reward, ended) = self.outcome(observation);
-        let inputs: Vec<f32> = self.numbers.iter().map(|(_, slot)| number(*slot) as f32).collect();
+        let sight = |(_, sight): &(String, Sight)| match sight {
+            Sight::Shown(slot) => number(*slot) as f32,
+            Sight::Seat(seat) => f32::from(u8::from(who % self.seats == *seat)),
+        };
+        let inputs: Vec<f32> = self.numbers.iter().map(sight).collect();
         let offered = |choice: &Choice| choice.offered.is_none_or(|slot| number(slot) != 0.0);
         let mask: Vec<f32> = self.choices.iter().map(|choice| if offered(choice) { 0.0 } else { FORBIDDEN }).collect();
         seen.agents.push(who);

@@ -1,5 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
+use crate::learning::{Together, check_counts, check_positive, check_shares, check_weights};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
 use polity_nn::Activation;
@@ -20,6 +21,8 @@ pub struct Params {
     pub hidden: Vec<usize>,
     /// The function after each hidden layer.
     pub activation: Activation,
+    /// Whose views the critic sees together. Default: in `ppo` nobody's but the agent's own; in `mappo` those of all agents of the episode.
+    pub critic: Option<Together>,
     /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
     pub weights: Option<WeightsSource>,
     /// Rounds between updates (horizon T).
@@ -80,6 +83,7 @@ impl Default for Params {
             reward_scale: 1.0,
             hidden: vec![64, 64],
             activation: Activation::Tanh,
+            critic: None,
             weights: None,
             horizon: 128,
             epochs: 4,
@@ -100,35 +104,19 @@ impl Default for Params {
 
 impl Params {
     /// Checks that every number is in its range.
-    pub fn check(&self) -> Result<(), Invalid> {
-        Invalid::unless(self.hidden.len() <= 8, "hidden", "must be at most 8 layers")?;
-        for size in &self.hidden {
-            Invalid::within(1..=1_024, "hidden", *size)?;
-        }
-        Invalid::within(1..=100_000, "horizon", self.horizon)?;
-        Invalid::within(1..=1_000, "epochs", self.epochs)?;
-        Invalid::within(1..=1_000_000, "minibatch", self.minibatch)?;
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
         if let Some(Teacher { weight, decay, .. }) = self.teacher {
-            let fits = weight > 0.0 && weight.is_finite();
-            Invalid::unless(fits, "teacher.weight", format!("must be above 0, is {weight}"))?;
-            Invalid::within(0.0..=1.0, "teacher.decay", decay)?;
+            check_positive(&[("teacher.weight", weight)])?;
+            check_shares(&[("teacher.decay", decay)])?;
         }
-        Invalid::within(0.0..=1.0, "discount", self.discount)?;
-        Invalid::within(0.0..=1.0, "lambda", self.lambda)?;
-        let positive = [
+        check_shares(&[("discount", self.discount), ("lambda", self.lambda)])?;
+        check_positive(&[
             ("learning_rate", self.learning_rate),
             ("clip", self.clip),
             ("max_grad_norm", self.max_grad_norm),
             ("reward_scale", self.reward_scale),
-        ];
-        for (key, value) in positive {
-            let fits = value > 0.0 && value.is_finite();
-            Invalid::unless(fits, key, format!("must be above 0, is {value}"))?;
-        }
-        for (key, value) in [("value_weight", self.value_weight), ("entropy_weight", self.entropy_weight)] {
-            let fits = value >= 0.0 && value.is_finite();
-            Invalid::unless(fits, key, format!("must be at least 0, is {value}"))?;
-        }
-        Ok(())
+        ])?;
+        check_weights(&[("value_weight", self.value_weight), ("entropy_weight", self.entropy_weight)])
     }
 }

@@ -1,11 +1,10 @@
 //! An update of proximal policy optimisation.
 
-use super::{Model, Ppo};
-use crate::learning::{Decisions, generalised_advantages, normalised};
-use polity_kernel::rng::Draws;
-use polity_nn::{Array, NotFinite, clip, gradients};
+use super::{Clipped, Kind};
+use crate::learning::{Decisions, Model, Now, generalised_advantages, normalised};
+use polity_nn::{Array, NotFinite, gradients};
 
-impl Ppo {
+impl<K: Kind> Clipped<K> {
     /// Learns from decisions. With A the advantage, R the return, p and p₀ the probabilities of a decision now and when it was taken, and
     /// r = p / p₀, each minibatch moves the weights against the gradient of the mean of
     ///
@@ -20,14 +19,14 @@ impl Ppo {
         &self,
         model: &Model,
         decisions: &Decisions,
-        (round, updates): (u32, u32),
-        draws: &mut Draws,
+        updates: u32,
+        now: &Now<'_>,
     ) -> Result<Model, NotFinite> {
         let params = &self.params;
-        let Model { mut weights, mut adam } = model.clone();
+        let (mut model, mut draws) = (model.clone(), now.draws());
         let advantages = generalised_advantages(decisions, params.discount as f32, params.lambda as f32);
         let returns: Vec<f32> = advantages.iter().zip(&decisions.values).map(|(a, v)| a + v).collect();
-        let left = if params.anneal { 1.0 - f64::from(round) / f64::from(self.rounds.max(1)) } else { 1.0 };
+        let left = if params.anneal { 1.0 - f64::from(now.round) / f64::from(now.rounds.max(1)) } else { 1.0 };
         let (low, high) = (1.0 - params.clip as f32, 1.0 + params.clip as f32);
         let taught = self.teacher.as_ref().zip(params.teacher.as_ref()).map(|(player, teacher)| {
             let mut taught = player.logs(&decisions.inputs, &decisions.masks);
@@ -41,7 +40,7 @@ impl Ppo {
                 let of = |numbers: &[f32]| batch.iter().map(|i| numbers[*i as usize]).collect::<Vec<f32>>();
                 let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
                 let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
-                let mut found = gradients(&weights, batch.len(), names, |tape, rows| {
+                let found = gradients(&model.weights, batch.len(), names, |tape, rows| {
                     let picked = &batch[rows.clone()];
                     let x = tape.input(decisions.inputs.pick(picked));
                     let mask = tape.input(decisions.masks.pick(picked));
@@ -59,7 +58,8 @@ impl Ppo {
                     let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
                     let gain = tape.least(free, held);
 
-                    let value = self.value.on(tape, x);
+                    let view = decisions.views.as_ref().map_or(x, |views| tape.input(views.pick(picked)));
+                    let value = self.value.on(tape, view);
                     let error = tape.subtract(value, goal);
                     let error = tape.square(error);
 
@@ -84,11 +84,9 @@ impl Ppo {
                     }
                     [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
                 })?;
-                clip(&mut found.of, params.max_grad_norm as f32);
-                adam.step(&mut weights, &found.of, (params.learning_rate * left) as f32);
+                model.descend(found, params.learning_rate * left, params.max_grad_norm)?;
             }
         }
-        weights.finite()?;
-        Ok(Model { weights, adam })
+        Ok(model)
     }
 }

@@ -1,0 +1,213 @@
+//! Q-learning of teams: the value of what a team does is mixed from values of what its members do.
+
+mod mixer;
+mod params;
+
+use super::{Learner, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best};
+pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
+pub use params::Params;
+use polity_kernel::Invalid;
+use polity_kernel::policy::PolicySetup;
+use polity_kernel::rng::Draws;
+use polity_nn::{Array, Mlp, NotFinite, Weights, gradients, outputs};
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+
+/// A kind of mixing.
+pub trait Kind: Send + Sync + 'static {
+    /// The name a scenario uses.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// The key `mixer`.
+    type Keys: MixerKeys + DeserializeOwned + schemars::JsonSchema;
+}
+
+/// A learner.
+pub struct Mixing<K: Kind> {
+    params: Params<K::Keys>,
+    teams: Teams,
+    /// The values of choices.
+    q: Mlp,
+    mixer: Mixer,
+    /// What agents do by themselves, if the best choices of a team are not the best ones of each member.
+    policy: Option<Mlp>,
+    kind: PhantomData<K>,
+}
+
+/// What teams see, and which choices they are offered.
+struct Sight<'a> {
+    inputs: &'a Array,
+    masks: &'a Array,
+    turns: &'a [f32],
+    /// What all members of a team see, in a row.
+    state: Array,
+}
+
+impl<K: Kind> Mixing<K> {
+    fn sight<'a>(&self, inputs: &'a Array, masks: &'a Array, turns: &'a [f32]) -> Sight<'a> {
+        let seats = self.teams.seats();
+        let state = Array::new(inputs.rows() / seats, seats * inputs.columns(), inputs.data().to_vec());
+        Sight { inputs, masks, turns, state }
+    }
+
+    /// Returns what a network makes of each agent's choices; those that are not offered have very low numbers.
+    fn of_choices(net: &Mlp, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
+        let [values] = outputs(weights, inputs.rows(), |tape, rows| {
+            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
+            let values = net.on(tape, x);
+            [tape.add(values, mask)]
+        });
+        values
+    }
+
+    /// Returns the best choices of all members of teams, as the weights have it.
+    fn best(&self, weights: &Weights, sight: &Sight<'_>, draws: &mut Draws) -> Vec<u32> {
+        let q = Self::of_choices(&self.q, weights, sight.inputs, sight.masks);
+        let each: Vec<u16> = (0..q.rows()).map(|row| best(q.row(row))).collect();
+        let Mixer::Concave { hyper, slope, starts, sweeps } = &self.mixer else {
+            return each.into_iter().map(u32::from).collect();
+        };
+        let seats = self.teams.seats();
+        let mixed = Mixed::new(hyper, slope, weights, &sight.state);
+        let mut all = Vec::with_capacity(each.len());
+        for team in 0..sight.state.rows() {
+            let rows = team * seats..(team + 1) * seats;
+            // Those without a turn have one choice, with the value 0.
+            let q: Vec<&[f32]> =
+                rows.clone().map(|row| if sight.turns[row] > 0.0 { q.row(row) } else { &[0.0] }).collect();
+            let mut top: Option<(Vec<u16>, f32)> = None;
+            for start in 0..*starts {
+                let choice = |(q, row): (&&[f32], usize)| match start {
+                    _ if q.len() == 1 => 0,
+                    0 => each[row],
+                    _ => any_offered(sight.masks.row(row), draws),
+                };
+                let from: Vec<u16> = q.iter().zip(rows.clone()).map(choice).collect();
+                let found = mixed.climb(team, &q, from, *sweeps);
+                if top.as_ref().is_none_or(|top| found.1 > top.1) {
+                    top = Some(found);
+                }
+            }
+            all.extend(top.into_iter().flat_map(|(choices, _)| choices).map(u32::from));
+        }
+        all
+    }
+
+    /// Returns the values of what teams do, as a column.
+    fn values(&self, weights: &Weights, sight: &Sight<'_>, choices: &[u32]) -> Array {
+        let seats = self.teams.seats();
+        let [values] = outputs(weights, sight.state.rows(), |tape, teams| {
+            let rows = teams.start * seats..teams.end * seats;
+            let (x, state) = (tape.input(sight.inputs.part(rows.clone())), tape.input(sight.state.part(teams)));
+            let turns = tape.input(Array::column(sight.turns[rows.clone()].to_vec()));
+            let q = self.q.on(tape, x);
+            let q = tape.pick(q, choices[rows].to_vec());
+            let q = tape.multiply(q, turns);
+            let q = tape.reshape(q, seats);
+            [self.mixer.on(tape, q, state)]
+        });
+        values
+    }
+
+    /// Moves the weights against the gradient of the mean of (Q - y)² / 2 over teams, where Q is the value of what a team did, and
+    /// y = r + γ Q', with Q' that of what is best then, judged by the weights of some time ago. If agents have a policy of their own, the
+    /// mean of -log p is added, with p the probability that it gives to what is best.
+    ///
+    /// # Errors
+    /// The first loss or gradient that is not a finite number.
+    fn update(
+        &self,
+        model: &Model,
+        target: &Weights,
+        batch: &TeamBatch,
+        draws: &mut Draws,
+    ) -> Result<Model, NotFinite> {
+        let mut model = model.clone();
+        let (n, seats) = (batch.ended.len(), self.teams.seats());
+        let then = self.sight(&batch.then, &batch.then_masks, &batch.then_turns);
+        let later = self.best(&model.weights, &then, draws);
+        let later = self.values(target, &then, &later);
+        let goal = |team: usize| {
+            let reward = batch.rewards[team * seats..(team + 1) * seats].iter().sum::<f32>() / seats as f32;
+            let then = if batch.ended[team] { 0.0 } else { later.data()[team] };
+            reward + self.params.discount as f32 * then
+        };
+        let goals: Vec<f32> = (0..n).map(goal).collect();
+        let now = self.sight(&batch.inputs, &batch.masks, &batch.turns);
+        let taught = self.policy.as_ref().map(|policy| (policy, self.best(&model.weights, &now, draws)));
+        let names = ["the loss", "the values' loss", "the policy's loss"];
+        let found = gradients(&model.weights, n, names, |tape, teams| {
+            let rows = teams.start * seats..teams.end * seats;
+            let x = tape.input(now.inputs.part(rows.clone()));
+            let state = tape.input(now.state.part(teams.clone()));
+            let turns = tape.input(Array::column(now.turns[rows.clone()].to_vec()));
+            let goal = tape.input(Array::column(goals[teams].to_vec()));
+            let q = self.q.on(tape, x);
+            let q = tape.pick(q, batch.choices[rows.clone()].to_vec());
+            let q = tape.multiply(q, turns);
+            let q = tape.reshape(q, seats);
+            let value = self.mixer.on(tape, q, state);
+            let error = tape.subtract(value, goal);
+            let square = tape.square(error);
+            let sum = tape.sum(square);
+            let values_loss = tape.scale(sum, 0.5 / n as f32);
+            let Some((policy, taught)) = &taught else { return [values_loss; 3] };
+            let mask = tape.input(now.masks.part(rows.clone()));
+            let logits = policy.on(tape, x);
+            let logits = tape.add(logits, mask);
+            let logs = tape.log_softmax(logits);
+            let log = tape.pick(logs, taught[rows].to_vec());
+            let log = tape.multiply(log, turns);
+            let sum = tape.sum(log);
+            let policy_loss = tape.scale(sum, -1.0 / (n * seats) as f32);
+            [tape.add(values_loss, policy_loss), values_loss, policy_loss]
+        })?;
+        model.descend(found, self.params.learning_rate, self.params.max_grad_norm)?;
+        Ok(model)
+    }
+}
+
+impl<K: Kind> Learner for Mixing<K> {
+    const NAME: &'static str = K::NAME;
+    const SUMMARY: &'static str = K::SUMMARY;
+    type Params = Params<K::Keys>;
+    type Memory = Trained<Replayed>;
+
+    fn open(params: Params<K::Keys>, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
+        params.check()?;
+        let teams = Teams::open(params.together, setup)?;
+        let mut start = Start::open(K::NAME, &params.keys(), true, setup)?;
+        let sizes = [start.inputs(), start.choices()];
+        // What agents do by themselves is in the file of weights as `policy`.
+        let q = start.net("policy", sizes, 1.0);
+        let mixer = params.mixer.build(&mut start, sizes[0] * teams.seats(), teams.seats())?;
+        let (q, policy) = match mixer {
+            Mixer::Concave { .. } => (start.net("value", sizes, 1.0), Some(q)),
+            _ => (q, None),
+        };
+        if policy.is_none() {
+            start = start.of_values();
+        }
+        Ok((Mixing { params, teams, q, mixer, policy, kind: PhantomData }, start))
+    }
+
+    fn begin(&self, first: &Weights) -> Trained<Replayed> {
+        Trained::new(first, Replayed::new(first))
+    }
+
+    fn memory_bytes(&self, row: usize) -> usize {
+        self.params.buffer_rounds as usize * (row + 4)
+    }
+
+    fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
+        let net = self.policy.as_ref().unwrap_or(&self.q);
+        let values = Self::of_choices(net, &memory.model.weights, &seen.inputs, &seen.mask);
+        let choices = now.greedy(seen, &values, self.params.explores(now.round));
+        memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
+        memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
+            let batch = replay.team_batch(&self.teams, self.params.minibatch as usize, draws);
+            (!batch.ended.is_empty()).then(|| self.update(model, target, &batch, draws)).transpose()
+        })
+    }
+}

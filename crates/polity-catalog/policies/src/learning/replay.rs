@@ -1,0 +1,224 @@
+//! The memory of what was done, from which batches are drawn.
+
+use super::{Experience, Kept, Model, NONE, Now, Seen, Teams, Trained};
+use polity_kernel::AgentId;
+use polity_kernel::digest::DigestVec;
+use polity_kernel::rng::Draws;
+use polity_nn::{Array, NotFinite, Weights};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a cohort saw in a round, and what each of its agents chose.
+type Step = (Seen, Vec<u16>);
+
+/// The last rounds. What came of a decision is in the round after it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replay(DigestVec<Arc<Step>>);
+
+/// Decisions and what came of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// What the agents saw.
+    pub inputs: Array,
+    /// Which choices they were offered ([`Seen::mask`]).
+    pub masks: Array,
+    /// What they chose.
+    pub choices: Vec<u32>,
+    /// What they got for it.
+    pub rewards: Vec<f32>,
+    /// Whether it ended their episodes.
+    pub ended: Vec<bool>,
+    /// What they saw then.
+    pub then: Array,
+    /// Which choices they were offered then ([`Seen::mask`]).
+    pub then_masks: Array,
+}
+
+/// Decisions of whole teams and what came of them. Rows are members, team by team, in order of seat.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TeamBatch {
+    /// What the members saw.
+    pub inputs: Array,
+    /// Which choices they were offered ([`Seen::mask`]).
+    pub masks: Array,
+    /// What they chose; 0 for those who had no turn.
+    pub choices: Vec<u32>,
+    /// 1 for those who had a turn, 0 for others.
+    pub turns: Vec<f32>,
+    /// What they got for it.
+    pub rewards: Vec<f32>,
+    /// Whether it ended the episode, for each team.
+    pub ended: Vec<bool>,
+    /// What they saw then, which choices they were offered, and whether they had a turn.
+    pub then: Array,
+    /// See `masks`.
+    pub then_masks: Array,
+    /// See `turns`.
+    pub then_turns: Vec<f32>,
+}
+
+impl Replay {
+    /// Adds a round and drops the oldest ones, so that at most `most` are left; or only this one, when nothing is learned any more.
+    pub fn push(&mut self, seen: Seen, choices: Vec<u16>, learns: bool, most: u32) {
+        self.0.push(Arc::new((seen, choices)));
+        let most = if learns { most.max(1) as usize } else { 1 };
+        let more = self.0.len().saturating_sub(most);
+        if more > 0 {
+            self.0.drop_first(more);
+        }
+    }
+
+    /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next
+    /// round are left out, and those after which an episode was cut off: what came then was not seen.
+    #[must_use]
+    pub fn batch(&self, n: usize, draws: &mut Draws) -> Batch {
+        let mut batch = Batch::default();
+        let Some(last) = self.0.len().checked_sub(1).filter(|last| *last > 0) else { return batch };
+        for _ in 0..n {
+            let at = draws.below(last as u64) as usize;
+            let ((seen, choices), (next, _)) = (self.0[at].as_ref(), self.0[at + 1].as_ref());
+            if seen.agents.is_empty() {
+                continue;
+            }
+            let row = draws.below(seen.agents.len() as u64) as usize;
+            let Ok(then) = next.agents.binary_search(&seen.agents[row]) else { continue };
+            if choices[row] == NONE || next.cut[then] || !(next.active[then] || next.ended[then]) {
+                continue;
+            }
+            batch.inputs.push(seen.inputs.row(row));
+            batch.masks.push(seen.mask.row(row));
+            batch.choices.push(u32::from(choices[row]));
+            batch.rewards.push(next.rewards[then]);
+            batch.ended.push(next.ended[then]);
+            batch.then.push(next.inputs.row(then));
+            batch.then_masks.push(next.mask.row(then));
+        }
+        batch
+    }
+}
+
+impl Replay {
+    /// Draws rounds of teams, each with the same probability. Left out are those in which none of the team had a turn, then or in the next
+    /// round, and those after which an episode was cut off: what came then was not seen.
+    #[must_use]
+    pub fn team_batch(&self, teams: &Teams, n: usize, draws: &mut Draws) -> TeamBatch {
+        let mut batch = TeamBatch::default();
+        let Some(last) = self.0.len().checked_sub(1).filter(|last| *last > 0) else { return batch };
+        for _ in 0..n {
+            let at = draws.below(last as u64) as usize;
+            let team = draws.below(teams.count().max(1) as u64) as usize;
+            let ((seen, choices), (next, _)) = (self.0[at].as_ref(), self.0[at + 1].as_ref());
+            let all = |seen: &Seen| teams.rows(team, seen).into_iter().collect::<Option<Vec<usize>>>();
+            let (Some(rows), Some(later)) = (all(seen), all(next)) else { continue };
+            let ended = later.iter().any(|row| next.ended[*row]);
+            let had_turns = rows.iter().any(|row| choices[*row] != NONE);
+            if !had_turns || next.cut[later[0]] || !(ended || later.iter().any(|row| next.active[*row])) {
+                continue;
+            }
+            batch.ended.push(ended);
+            for (row, then) in rows.into_iter().zip(later) {
+                let chosen = Some(choices[row]).filter(|choice| *choice != NONE);
+                batch.inputs.push(seen.inputs.row(row));
+                batch.masks.push(seen.mask.row(row));
+                batch.choices.push(chosen.map_or(0, u32::from));
+                batch.turns.push(f32::from(u8::from(chosen.is_some())));
+                batch.rewards.push(next.rewards[then]);
+                batch.then.push(next.inputs.row(then));
+                batch.then_masks.push(next.mask.row(then));
+                batch.then_turns.push(f32::from(u8::from(next.active[then])));
+            }
+        }
+        batch
+    }
+}
+
+impl Experience for Replay {
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        let (seen, choices) = self.0.last()?.as_ref();
+        choices.get(seen.row(who)?).copied().filter(|choice| *choice != NONE)
+    }
+}
+
+/// What was done, and the weights of some time ago, by which later rewards are estimated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The weights of some time ago.
+    pub target: Kept<Weights>,
+    /// What was done.
+    pub replay: Replay,
+}
+
+impl Replayed {
+    /// Begins with these weights.
+    #[must_use]
+    pub fn new(first: &Weights) -> Self {
+        Replayed { target: Kept::new(first.clone()), replay: Replay::default() }
+    }
+}
+
+impl Experience for Replayed {
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        self.replay.decided(who)
+    }
+}
+
+/// When a learner from a memory learns.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// The round before which nothing is learned.
+    pub starts: u32,
+    /// Rounds from one update to the next.
+    pub every: u32,
+    /// Steps of the optimiser in an update.
+    pub steps: u32,
+    /// How the target network follows.
+    pub refresh: Refresh,
+}
+
+/// How the target network follows the network that learns.
+#[derive(Clone, Copy, Debug)]
+pub enum Refresh {
+    /// It becomes the same after so many steps of the optimiser.
+    Every(u32),
+    /// It comes nearer by this part of the difference after every step.
+    Towards(f64),
+}
+
+/// Returns a number that goes evenly from the first to the second in so many rounds, and stays there.
+#[must_use]
+pub fn faded([from, to]: [f64; 2], rounds: u32, round: u32) -> f64 {
+    let part = (f64::from(round) / f64::from(rounds.max(1))).min(1.0);
+    from + part * (to - from)
+}
+
+impl Trained<Replayed> {
+    /// Learns from the memory if it is time. `step` is one step of the optimiser; `None`: the memory holds nothing to learn from.
+    ///
+    /// # Errors
+    /// The first loss, gradient or weight that is not a finite number.
+    pub fn train(
+        &mut self,
+        schedule: &Schedule,
+        now: &Now<'_>,
+        step: impl Fn(&Model, &Replayed, &mut Draws) -> Result<Option<Model>, NotFinite>,
+    ) -> Result<(), NotFinite> {
+        if !now.learns || now.round < schedule.starts || !now.round.is_multiple_of(schedule.every) {
+            return Ok(());
+        }
+        let mut draws = now.draws();
+        for _ in 0..schedule.steps {
+            let Some(model) = step(&self.model, &self.experience, &mut draws)? else { break };
+            self.learned(model);
+            match schedule.refresh {
+                Refresh::Every(steps) if !self.updates.is_multiple_of(steps) => {}
+                Refresh::Every(_) => self.experience.target.set(self.model.weights.clone()),
+                Refresh::Towards(part) => {
+                    let mut target = Weights::clone(&self.experience.target);
+                    target.approach(&self.model.weights, part as f32);
+                    self.experience.target.set(target);
+                }
+            }
+        }
+        Ok(())
+    }
+}
