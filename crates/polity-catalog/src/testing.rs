@@ -66,7 +66,7 @@ pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
                 rounds.push(Round { report: *report, acts });
             }
             Then::Done(outcome) => return Played { start, rounds, outcome, society },
-            Then::More | Then::Wait => panic!("these leaves ask nobody"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("these leaves ask nobody"),
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn round(
         }
         ready.reverse();
         match step.then {
-            Then::Wait | Then::More => {}
+            Then::Wait | Then::More | Then::Exchange(_) => {}
             Then::Round(report) => return Ok((asked, *report)),
             Then::Done(outcome) => return Err(outcome),
         }
@@ -183,7 +183,7 @@ pub fn play_evaluation(
                 }
             }
             Then::Done(outcome) => return (items, outcome.digest.to_string(), asked),
-            Then::More | Then::Wait => {}
+            Then::More | Then::Wait | Then::Exchange(_) => {}
         }
     }
 }

@@ -30,7 +30,7 @@ fn columns(scenario: &Value, names: &[&str]) -> Vec<Vec<Vec<f64>>> {
         match society.poll(Vec::new()).unwrap().then {
             Then::Round(_) => rounds.push(places.iter().map(|place| society.column(*place)).collect()),
             Then::Done(_) => return rounds,
-            Then::More | Then::Wait => panic!("rules ask nobody"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("rules ask nobody"),
         }
     }
 }

@@ -29,7 +29,7 @@ fn moves(scenario: &Json) -> Vec<Vec<u16>> {
                 rounds.push(society.acts().flat_map(|block| block.rows.iter().map(|act| act.kind)).collect());
             }
             Then::Done(_) => return rounds,
-            Then::More | Then::Wait => panic!("nobody is asked"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("nobody is asked"),
         }
     }
 }

@@ -136,7 +136,7 @@ fn the_same_tools_are_a_world_of_a_thousand_episodes() {
                 assert_eq!(metric("episodes"), f64::from(1000 * (rounds / 3)), "round {rounds}: {:?}", report.metrics);
             }
             Then::Done(_) => break,
-            Then::More | Then::Wait => {}
+            Then::More | Then::Wait | Then::Exchange(_) => {}
         }
     }
     assert_eq!((rounds, rewards), (9, 0.0));

@@ -125,7 +125,7 @@ fn drive(machine: &mut Evaluation, script: &Script, order: Order) -> Shown {
                 shown.records.push(machine.acts().iter().map(|(_, acts)| records(acts)).collect());
                 shown.snapshots.push(machine.snapshot().unwrap());
             }
-            Then::More => {}
+            Then::More | Then::Exchange(_) => {}
             Then::Wait => {
                 let take = match order {
                     Order::Together => std::mem::take(&mut open),

@@ -148,7 +148,7 @@ fn played(open: &dyn Fn() -> Assembled, place: usize, until: usize) -> (BTreeMap
         waiting.extend(step.start);
         match step.then {
             Then::Done(outcome) => return (asked, format!("{:?}", outcome.digest)),
-            Then::Round(_) | Then::More => continue,
+            Then::Round(_) | Then::More | Then::Exchange(_) => continue,
             Then::Wait => {}
         }
         if heard == until {

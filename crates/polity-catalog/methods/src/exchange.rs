@@ -59,7 +59,7 @@ pub fn watched(
                 watch(&machine);
                 reports.push(*report);
             }
-            Then::More | Then::Wait => {}
+            Then::More | Then::Wait | Then::Exchange(_) => {}
         }
     }
 }

@@ -283,7 +283,7 @@ fn play_on(
                     played.acts.extend(acts.rows.iter().enumerate().map(|(n, act)| (act.who, act.kind, text(n))));
                 }
             }
-            Then::More | Then::Wait => {}
+            Then::More | Then::Wait | Then::Exchange(_) => {}
         }
     }
     played.calls = log.into_inner().into_iter().map(|(_, call)| call).collect();

@@ -130,6 +130,7 @@ fn questions_go_out_while_others_are_still_put_into_words_and_early_answers_chan
             }
             match step.then {
                 Then::More => slices += 1,
+                Then::Exchange(_) => panic!("one process is alone"),
                 Then::Wait => ready.append(&mut later),
                 Then::Round(_) => {}
                 Then::Done(outcome) => return (outcome.digest, slices),

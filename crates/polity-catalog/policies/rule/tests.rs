@@ -25,7 +25,7 @@ fn history(scenario: &Value, shards: usize) -> History {
                 history.push((acts, columns));
             }
             Then::Done(_) => return history,
-            Then::More | Then::Wait => panic!("rules ask nobody"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("rules ask nobody"),
         }
     }
 }

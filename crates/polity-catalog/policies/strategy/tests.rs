@@ -41,7 +41,7 @@ fn moves(scenario: &Json) -> [Vec<Move>; 2] {
                 }
             }
             Then::Done(_) => return made,
-            Then::More | Then::Wait => panic!("no model is asked"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("no model is asked"),
         }
     }
 }

@@ -117,7 +117,7 @@ fn play(scenario: &Json, break_at: Option<u32>) -> (Vec<ItemReport>, String) {
                 }
             }
             Then::Done(outcome) => return (items, outcome.digest.to_string()),
-            Then::More | Then::Wait => {}
+            Then::More | Then::Wait | Then::Exchange(_) => {}
         }
     }
 }

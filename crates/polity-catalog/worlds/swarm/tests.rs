@@ -35,7 +35,7 @@ fn watch(scenario: &Value) -> Vec<Scene> {
         let score = match society.poll(Vec::new()).unwrap().then {
             Then::Round(report) => metric(&report, "score"),
             Then::Done(_) => return seen,
-            Then::More | Then::Wait => panic!("nobody is asked"),
+            Then::More | Then::Wait | Then::Exchange(_) => panic!("nobody is asked"),
         };
         let places = society.column(0).into_iter().zip(society.column(1)).collect();
         seen.push((places, society.column(2), score));
