@@ -381,7 +381,9 @@ class Overcooked(Original):
     def begin(self, draws):
         from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
 
-        layout = draws.choice(list(self.LAYOUTS))
+        # One kitchen after the other.
+        self.kitchens = getattr(self, "kitchens", -1) + 1
+        layout = list(self.LAYOUTS)[self.kitchens % len(self.LAYOUTS)]
         self.params = {"layout": layout, "shaping": 1.0}
         self.world = OvercookedGridworld.from_layout_name(self.LAYOUTS[layout])
         self.now = self.world.get_standard_start_state()
