@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 from rliable import library, metrics
+
+warnings.simplefilter("ignore", FutureWarning)
 
 REPS = 5_000
 THRESHOLDS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5])

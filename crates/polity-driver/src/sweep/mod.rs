@@ -5,7 +5,6 @@
 //! have ended, in order of arm and seed. A rule for seeds and a search add runs in batches; what they add follows from the runs so
 //! far alone, so they end in the same way after a kill.
 
-mod allowance;
 mod arms;
 mod begin;
 mod contrasts;
@@ -28,4 +27,4 @@ pub use pool::HealthRow;
 pub use results::ArmRow;
 pub use search::{Found, PosteriorRow, SearchRow};
 pub use sensitivity::SensitivityRow;
-pub use work::{Part, WorkSummary, work};
+pub use work::{raise, work};
