@@ -412,6 +412,77 @@ fn ctrl_c_stops_a_sweep_that_goes_on() {
     assert!(outcome(&out) == outcome(&whole));
 }
 
+// ------------------------------------------------------------------ learners
+
+/// Interquartile means and probabilities of improvement in a sweep's table, against plain loops over its runs.
+#[test]
+fn arms_are_evaluated_as_learners() {
+    let folder = scratch("sweep-evaluation");
+    let mut scenario = design(300, 7);
+    scenario["design"]["metrics"] = json!(["guess.mean", "guess.q"]);
+    let (out, said) = done(&folder, &scenario, "out", &[]);
+    let runs = csv(&out.join("runs.csv"));
+    let value = |row: &BTreeMap<String, String>, column: &str| row[column].parse::<f64>().unwrap();
+    let of = |arm: &str| -> Vec<f64> {
+        let own = runs.iter().filter(|row| row["metric"] == "guess.mean" && row["arm"] == arm);
+        own.map(|row| value(row, "value")).collect()
+    };
+    let improvement = |of: &[f64], over: &[f64]| {
+        let won = |x: f64, y: f64| {
+            if x > y {
+                1.0
+            } else if x == y {
+                0.5
+            } else {
+                0.0
+            }
+        };
+        let sum: f64 = of.iter().map(|x| over.iter().map(|y| won(*x, *y)).sum::<f64>()).sum();
+        sum / (of.len() * over.len()) as f64
+    };
+    let rows = csv(&out.join("evaluation.csv"));
+    // `guess.q` is only the beginning of names. Six arms, one other level of the first factor, two of the second.
+    assert!(rows.iter().all(|row| row["metric"] == "guess.mean"));
+    assert_eq!(rows.len(), 6 + 1 + 2);
+    assert_eq!(said.json["evaluation"].as_array().unwrap().len(), rows.len());
+    let baseline = of(&rows[0]["level"]);
+    assert_eq!((rows[0]["reference"].as_str(), rows[0]["improvement"].as_str()), ("", ""));
+    for row in &rows[..6] {
+        let mut own = of(&row["level"]);
+        assert_eq!((own.len(), row["n"].as_str(), row["factor"].as_str()), (7, "7", ""));
+        if row["level"] != rows[0]["level"] {
+            assert!((value(row, "improvement") - improvement(&own, &baseline)).abs() < 1e-12, "{row:?}");
+            let (low, high) = (value(row, "improvement_low"), value(row, "improvement_high"));
+            assert!((0.0..=1.0).contains(&low) && low <= high && high <= 1.0, "{row:?}");
+        }
+        own.sort_by(f64::total_cmp);
+        // The middle half of seven: without one at each end.
+        let iqm = own[1..6].iter().sum::<f64>() / 5.0;
+        assert!((value(row, "iqm") - iqm).abs() < 1e-9 * iqm.abs().max(1.0), "{row:?}");
+        assert!(value(row, "iqm_low") <= iqm && iqm <= value(row, "iqm_high"), "{row:?}");
+    }
+    // A level of a factor against the first, over the levels of the other as tasks.
+    let fraction = rows.iter().find(|row| row["factor"] == "world.fraction").unwrap();
+    let tasks = ["1", "1.5", "2"].map(|depth| {
+        let arm = |fraction: &str| of(&format!("world.fraction={fraction},depth={depth}"));
+        improvement(&arm("0.5"), &arm("0.7"))
+    });
+    assert_eq!(
+        (fraction["level"].as_str(), fraction["reference"].as_str(), fraction["iqm"].as_str()),
+        ("0.5", "0.7", "")
+    );
+    assert!((value(fraction, "improvement") - tasks.iter().sum::<f64>() / 3.0).abs() < 1e-12, "{fraction:?} {tasks:?}");
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    for words in
+        ["Evaluation over seeds", "Performance profiles", "interquartile mean, 95 % interval", "P(improvement)"]
+    {
+        assert!(report.contains(words), "{words}");
+    }
+    // A design that names no metric has no such table.
+    let (plain, said) = done(&folder, &design(20, 2), "plain", &[]);
+    assert!(!plain.join("evaluation.csv").exists() && said.json["evaluation"] == json!([]));
+}
+
 // ------------------------------------------------------------------ many workers
 
 /// Workers without a coordinator, two at a time, one of every pair killed: the tables are those of a sweep in one process.

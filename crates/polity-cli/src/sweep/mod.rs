@@ -1,6 +1,7 @@
 //! `polity sweep`: the runs of a design, and their results.
 
 mod columns;
+mod evaluation;
 mod expected;
 mod interactions;
 mod reliability;
@@ -24,7 +25,7 @@ use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::Design;
+use polity_kernel::scenario::{Design, Factor};
 use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
 use polity_store::printable::counted;
@@ -270,6 +271,14 @@ fn show(summary: &SweepSummary, design: &Design) {
             note(&format!("{name}: they {}", columns::cannot_differ(summary.simulated)));
         }
     }
+    let evaluated: Vec<Vec<String>> = summary.evaluation.iter().map(|row| evaluated(row).to_vec()).collect();
+    if !evaluated.is_empty() {
+        print(
+            &["arm or level", "metric", "IQM", "low", "high", "P(improvement)", "low", "high"],
+            evaluated,
+            "evaluation.csv",
+        );
+    }
     // The points of a sample or a search are not compared with each other.
     let compared = summary.search.is_none() && summary.sensitivity.is_empty();
     if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0 && compared).min()
@@ -300,6 +309,22 @@ fn show(summary: &SweepSummary, design: &Design) {
                 .map_or_else(|| "at an unknown price (--price sets it)".into(), |usd| format!("{usd:.4} USD")),
         ));
     }
+}
+
+/// A row of the table of evaluations.
+fn evaluated(row: &EvaluationRow) -> [String; 8] {
+    let factor = row.factor.as_deref().map_or(String::new(), |factor| format!("{} ", Factor::words(factor)));
+    let against = row.reference.as_deref().map_or(String::new(), |reference| format!(" against {reference}"));
+    [
+        format!("{factor}{}{against}", row.level),
+        row.metric.clone(),
+        shown(row.iqm),
+        shown(row.iqm_low),
+        shown(row.iqm_high),
+        shown(row.improvement),
+        shown(row.improvement_low),
+        shown(row.improvement_high),
+    ]
 }
 
 /// What is subtracted from what.

@@ -2,6 +2,7 @@
 
 use super::arms::Arms;
 use super::contrasts::{ContrastRow, is_narrow};
+use super::evaluation::EvaluationRow;
 use super::folder::{SweepFolder, SweepManifest};
 use super::limits::Limits;
 use super::mark::is_sweep;
@@ -47,6 +48,8 @@ pub struct SweepSummary {
     pub arms: Vec<ArmRow>,
     /// Differences between arms, main effects of factors, and their interactions.
     pub contrasts: Vec<ContrastRow>,
+    /// Interquartile means and probabilities of improvement of the metrics that the design names, by arm.
+    pub evaluation: Vec<EvaluationRow>,
     /// How far factors with ranges move the metrics; empty in a design without a sample.
     pub sensitivity: Vec<SensitivityRow>,
     /// How the rule that adds seeds ended; null without one, and before it has ended.
@@ -275,6 +278,7 @@ pub(super) fn summed(
         short: runs.short().filter(|_| outcomes.count() < ran.design.runs()),
         arms: Vec::new(),
         contrasts: Vec::new(),
+        evaluation: Vec::new(),
         sensitivity: Vec::new(),
         stopping: None,
         search: None,
@@ -298,6 +302,7 @@ pub(super) fn summed(
         summary.digest = results.digest;
         summary.arms = results.arms;
         summary.contrasts = results.contrasts;
+        summary.evaluation = results.evaluation;
         summary.sensitivity = results.sensitivity;
     }
     Ok(summary)

@@ -8,6 +8,7 @@
 mod arms;
 mod begin;
 mod contrasts;
+mod evaluation;
 mod folder;
 mod limits;
 mod mark;
@@ -19,6 +20,7 @@ mod work;
 
 pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, plan, resume};
 pub use contrasts::ContrastRow;
+pub use evaluation::EvaluationRow;
 pub use folder::{ArmEntry, SweepManifest, SweepRun, sweep_runs};
 pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
