@@ -352,7 +352,8 @@ impl<'a> Arena<'a> {
             ));
         }
         let (disk, out) = (self.engine.disk.as_ref(), self.out.as_path());
-        let record = Record { planned: true, ..Record::of(self.wish, &self.entrants, out) };
+        let mut record = Record::of(self.wish, &self.entrants, out);
+        record.planned = true;
         let runs = self.planned_runs()?;
         let allowance = self.allowance(&record);
         PlannedRuns { folder: out, runs: &runs, allowance: allowance.as_ref(), says: COMPARISON_FILE }
