@@ -35,6 +35,7 @@ spread        bash scripts/spread.sh all target/release/polity
 fuzz          bash scripts/fuzz.sh
 mutations     bash scripts/mutations.sh --release
 mcp           bash scripts/mcp-conformance.sh
+learners      bash scripts/rliable.sh
 rules         cargo test --locked --release -p polity-policies cost_of_a_million -- --ignored --nocapture
 networks      cargo test --locked --release -p polity-nn --lib speed -- --ignored --nocapture
 worlds        bash scripts/worlds-as-originals.sh

@@ -5,6 +5,7 @@ use super::engine::continues_with;
 use super::failure::{Exit, Failure, failure};
 use super::flags::{check_model, edits as read_edits, no_model};
 use super::output::{self, note, print_line};
+use super::workers::{short_of, tell_plan};
 use super::{progress, story};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::arena::{
@@ -16,6 +17,7 @@ use polity_driver::comparison::is_comparison;
 use polity_driver::drive::{Stop, Watch};
 use polity_driver::results::Run;
 use polity_driver::run::{Engine, RunStatus, Summary, new_folder};
+use polity_driver::workers::{Progress, Task, WorkSummary};
 use polity_kernel::registry::Registry;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
@@ -75,6 +77,7 @@ impl Wished<'_> {
             edits,
             batch: self.answering.batch,
             budget: self.spending.budget(),
+            planned: false,
         })
     }
 
@@ -118,6 +121,16 @@ impl ArenaObserver for Teller<'_> {
 pub fn halted(halt: Halt, how: &str, out: &Path, common: &Common) -> Result<Exit, Failure> {
     let summary = match halt {
         Halt::Stopped(summary) => summary,
+        Halt::Short(short) => {
+            note(&short_of("comparison", &short));
+            note(how);
+            if common.json {
+                let object =
+                    json!({ "status": RunStatus::Budget, "folder": out.display().to_string(), "reason": short });
+                print_line(&output::json(&object));
+            }
+            return Ok(Exit::Budget);
+        }
         Halt::Failed(error) => {
             let mut failure = failure(&error, None);
             if failure.exit != Exit::Input && begun(out) {
@@ -239,7 +252,7 @@ pub fn compare(
     common: &Common,
     stop: Stop,
 ) -> Result<Exit, Failure> {
-    let Comparing { tasks, models, equal, pilot, replay } = comparing;
+    let Comparing { tasks, models, equal, pilot, replay, plan } = comparing;
     if pilot.is_some() && equal.0.is_none() {
         let message =
             "--pilot sets the items of the pilot that `--equal` needs; add `--equal tokens`, or leave --pilot out";
@@ -248,7 +261,38 @@ pub fn compare(
     let request = wished.request(engine.registry, Asked::Compare, methods.to_vec(), tasks, models)?;
     let request = ArenaRequest { equal: equal.0, pilot, replay, ..request };
     let out = wished.folder(engine, &request.folder_name(), request.seed)?;
+    if plan {
+        let planned = Arena::open(engine, &request, &out)?.plan()?;
+        return Ok(tell_plan("comparison", &out, planned, common));
+    }
     compared(engine, &request, &out, common, stop)
+}
+
+/// `polity work` in the folder of a comparison.
+pub(super) fn work(
+    engine: &Engine<'_>,
+    dir: &Path,
+    task: Task,
+    spending: Spending,
+    answering: &Answering,
+    progress: &mut Progress<'_>,
+) -> Result<WorkSummary, Failure> {
+    spending.of_all()?;
+    let mut request = Arena::recorded(engine, dir)?;
+    request.budget = request.budget.with(&spending.budget());
+    no_shared_answers(&request, answering)?;
+    Ok(Arena::open(engine, &request, dir)?.work(task, progress)?)
+}
+
+/// Refuses a cache for repeats.
+fn no_shared_answers(request: &ArenaRequest, answering: &Answering) -> Result<(), Failure> {
+    match request.repeats > 1 && answering.cache.is_some() {
+        true => Err(Failure::new(
+            Exit::Input,
+            "--cache would count the cached answers of one run several times, since each method has several runs",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// `polity resume` of the folder of a comparison. Limits that are given take the place of those that were.
@@ -266,11 +310,7 @@ pub fn resume(
         let message = "the prices of a comparison are those of the command that began it; --price cannot change them";
         return Err(Failure::new(Exit::Input, message));
     }
-    if request.repeats > 1 && answering.cache.is_some() {
-        let message =
-            "--cache would count the cached answers of one run several times, since each method has several runs";
-        return Err(Failure::new(Exit::Input, message));
-    }
+    no_shared_answers(&request, answering)?;
     request.batch = answering.batch.or(request.batch);
     compared(engine, &request, dir, common, stop)
 }

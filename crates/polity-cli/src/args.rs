@@ -13,7 +13,7 @@ use super::numbers::{decimal, few, whole};
 use super::output::LogFormat;
 use super::spread::Spreading;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use polity_driver::sweep::Part;
+use polity_driver::workers::Part;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -128,6 +128,9 @@ pub enum Systems {
         /// Run nothing: check that every arm can be run, and print the number of runs.
         #[arg(long)]
         dry_run: bool,
+        /// Write the folder and make no run: `polity work` makes them, in any number of processes on machines that see the folder.
+        #[arg(long, conflicts_with = "dry_run")]
+        plan: bool,
         /// Folder of the runs (default: a new one below runs/). A check that was stopped continues in its folder. Existing runs of
         /// another build are reused as they are.
         #[arg(long, env = "POLITY_OUT")]
@@ -268,18 +271,21 @@ pub enum Verb {
         #[command(flatten)]
         answering: Answering,
     },
-    /// Make runs of a sweep beside other processes, on this or on other machines that see its folder. Runs that others are working on are
-    /// left to them. Repeat the command to make what a lost process left; then `polity resume` writes the tables and the report.
+    /// Make runs of a sweep, a planned comparison or a planned check beside other processes, on this or on other machines that see its
+    /// folder. Runs that others are working on are left to them. Repeat the command to make what a lost process left; then `polity resume`
+    /// writes the tables and the report. --max-cost and the like raise the budget of all runs together.
     Work {
-        /// Folder of the sweep.
-        sweep: PathBuf,
-        /// Make only part I of N, from 0/N to (N-1)/N (default: whatever nobody has made).
+        /// Folder of the sweep, the comparison or the check.
+        folder: PathBuf,
+        /// Make only part I of N, from 0/N to (N-1)/N (default: whatever nobody has made). Each part has its share of every arm.
         #[arg(long, value_name = "I/N", value_parser = clap::value_parser!(Part))]
         part: Option<Part>,
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         limits: SweepLimits,
+        #[command(flatten)]
+        spending: Spending,
         #[command(flatten)]
         answering: Answering,
     },
@@ -344,9 +350,10 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// Continue a run, a sweep or a comparison that was killed or stopped.
+    /// Continue a run, a sweep, a comparison or a planned check that was killed or stopped. For a sweep, --max-cost and the like raise its
+    /// budget (`design.budget`).
     Resume {
-        /// Folder of the run, the sweep or the comparison.
+        /// Folder of the run, the sweep, the comparison or the check.
         run: PathBuf,
         /// Print the command that continues the run beyond its planned end, up to this number of rounds: a fork.
         #[arg(long, value_parser = whole::<u32>, allow_negative_numbers = true)]

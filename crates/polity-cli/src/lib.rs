@@ -49,6 +49,7 @@ mod tournament;
 mod validate;
 mod verify;
 mod view;
+mod workers;
 
 pub use args::Args;
 use args::{Answering, Common, Listening, Spending, Verb, Work};
@@ -75,6 +76,7 @@ use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, RunStatus, Summary, Wanted, new_folder};
 use polity_driver::run::{claim_for_files, fork_folder, seed_of};
 use polity_driver::sweep::is_sweep;
+use polity_driver::systems::is_check;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
@@ -263,8 +265,9 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
                 false => sweep::sweep(&scenario, &common, &answering, limits, out, registry),
             }
         }
-        Verb::Work { sweep, part, common, limits, answering } => {
-            sweep::work(&sweep, part, &common, &answering, limits, registry)
+        Verb::Work { folder, part, common, limits, spending, answering } => {
+            let (common, answering) = (&common, &answering);
+            workers::work(&workers::Called { folder: &folder, part, common, limits, spending, answering }, registry)
         }
         Verb::Ask { asked, work: Work { edits, spending, answering, common } } => {
             ask::ask(&asked, &edits, spending.budget(), &answering, &common, registry)
@@ -290,8 +293,15 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Resume { run, rounds: Some(rounds), .. } => Err(longer(&run, rounds)),
         Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_sweep(&RealDisk, &run) => {
-            no_flags_of_runs(&spending, &answering, &listening)?;
-            sweep::resume(&run, &common, &answering, limits, registry)
+            no_flags_of_runs("a sweep", &answering, &listening)?;
+            sweep::resume(&run, &common, &answering, limits, spending, registry)
+        }
+        Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_check(&RealDisk, &run) => {
+            no_flags_of_runs("a check", &answering, &listening)?;
+            if !spending.flags().is_empty() {
+                return Err(workers::no_budget());
+            }
+            with_engine(&common, &answering, registry, |engine, _| systems::resume(engine, &run, limits, &common))
         }
         Verb::Resume { run, common, limits, spending, answering, listening, .. } if is_comparison(&RealDisk, &run) => {
             no_flags_of_sweeps(&run, &limits)?;
@@ -371,11 +381,10 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
 }
 
 /// Refuses flags that are for a single run.
-fn no_flags_of_runs(spending: &Spending, answering: &Answering, listening: &Listening) -> Result<(), Failure> {
-    no_listening(listening, "a sweep")?;
-    if !spending.flags().is_empty() || !answering.price.is_empty() {
-        let message = "each run of a sweep has the budget and the prices of the scenario; --max-cost, --price and \
-                       similar flags work for a single run only";
+fn no_flags_of_runs(what: &str, answering: &Answering, listening: &Listening) -> Result<(), Failure> {
+    no_listening(listening, what)?;
+    if !answering.price.is_empty() {
+        let message = format!("each run of {what} has the prices of the scenario; --price works for a single run only");
         return Err(Failure::new(Exit::Input, message));
     }
     Ok(())

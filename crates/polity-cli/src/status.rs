@@ -3,11 +3,12 @@
 use super::failure::{Exit, Failure};
 use super::output::{self, json, note, print_text};
 use super::progress::si;
-use polity_arena::arena::{is_comparison, members, planned_runs};
+use polity_arena::arena::{is_comparison, is_planned, members, planned_runs};
 use polity_driver::control::{self, Status};
 use polity_driver::results::{self, Run};
 use polity_driver::run::{Engine, RunStatus};
 use polity_driver::sweep::{SweepManifest, is_sweep};
+use polity_driver::systems::{CheckPlan, is_check};
 use polity_kernel::registry::Registry;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
@@ -78,6 +79,16 @@ struct Compared {
     why: Option<String>,
 }
 
+/// A planned check as the output shows it.
+#[derive(Debug, Serialize)]
+struct Check {
+    check: String,
+    /// `planned`, `running`, `stopped`, `done` or `damaged`.
+    state: &'static str,
+    done: usize,
+    runs: usize,
+}
+
 /// The folders that were found.
 #[derive(Debug, Default)]
 struct Found {
@@ -85,6 +96,7 @@ struct Found {
     runs: Vec<(PathBuf, bool)>,
     sweeps: Vec<PathBuf>,
     comparisons: Vec<PathBuf>,
+    checks: Vec<PathBuf>,
 }
 
 pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
@@ -100,13 +112,15 @@ pub fn status(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let sweeps: Vec<Group> = found.sweeps.iter().map(|sweep| group(sweep, &runs, disk.as_ref())).collect();
     let comparisons: Vec<Compared> =
         found.comparisons.iter().map(|comparison| compared(comparison, &mut runs, disk.as_ref())).collect();
+    let checks: Vec<Check> = found.checks.iter().map(|check| checked(check, &runs, disk.as_ref())).collect();
     if as_json {
         let runs: Vec<&Row> = runs.iter().map(|(row, _)| row).collect();
-        output::print_line(&json(&serde_json::json!({ "sweeps": sweeps, "comparisons": comparisons, "runs": runs })));
+        let all = serde_json::json!({ "sweeps": sweeps, "comparisons": comparisons, "checks": checks, "runs": runs });
+        output::print_line(&json(&all));
         return Ok(Exit::Done);
     }
-    show(&runs, &sweeps, &comparisons);
-    if found.runs.is_empty() && sweeps.is_empty() && comparisons.is_empty() {
+    show(&runs, &sweeps, &comparisons, &checks);
+    if found.runs.is_empty() && sweeps.is_empty() && comparisons.is_empty() && checks.is_empty() {
         note(&format!("there are no runs in {}", folder.display()));
     }
     Ok(Exit::Done)
@@ -126,11 +140,16 @@ fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     if comparison {
         found.comparisons.push(folder.to_path_buf());
     }
-    // Its own runs count, however deep it is: runs/ARM/SEED, runs/MODEL/TASK/METHOD/SEED.
-    let depth = match (sweep, comparison) {
-        (_, true) => depth.max(5),
-        (true, false) => depth.max(3),
-        (false, false) => depth,
+    let check = is_check(&RealDisk, folder);
+    if check {
+        found.checks.push(folder.to_path_buf());
+    }
+    // Its own runs count, however deep it is: runs/ARM/SEED, runs/MODEL/TASK/METHOD/SEED, SYSTEM/RUN.
+    let depth = match () {
+        () if comparison => depth.max(5),
+        () if sweep => depth.max(3),
+        () if check => depth.max(2),
+        () => depth,
     };
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
@@ -138,7 +157,7 @@ fn look(folder: &Path, depth: usize, within: bool, found: &mut Found) {
     for entry in entries {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         if depth > 0 && !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            look(&entry.path(), depth - 1, within || sweep || comparison, found);
+            look(&entry.path(), depth - 1, within || sweep || comparison || check, found);
         }
     }
 }
@@ -259,6 +278,24 @@ fn group(sweep: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Group {
     }
 }
 
+/// The check in a folder.
+fn checked(check: &Path, runs: &[(Row, bool)], disk: &dyn Disk) -> Check {
+    let folder = check.display().to_string();
+    let Ok(plan) = CheckPlan::read(disk, check) else {
+        return Check { check: folder, state: "damaged", done: 0, runs: 0 };
+    };
+    let planned: BTreeSet<PathBuf> = plan.runs.iter().map(|run| check.join(run)).collect();
+    let own = || runs.iter().map(|(row, _)| row).filter(|row| planned.contains(Path::new(&row.run)));
+    let done = own().filter(|row| row.state == "done").count();
+    let state = match () {
+        () if own().any(|row| row.state == "running") => "running",
+        () if done == planned.len() => "done",
+        () if own().next().is_none() => "planned",
+        () => "stopped",
+    };
+    Check { check: folder, state, done, runs: planned.len() }
+}
+
 /// The comparison in a folder. A stopped run of it is continued together with it, so the run's row then names that command.
 fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Compared {
     let folder = comparison.display().to_string();
@@ -290,6 +327,7 @@ fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Com
         () if states.contains("running") => ("running", None),
         () if states.contains("paused") => ("paused", None),
         () if ended => ("done", None),
+        () if states.is_empty() && is_planned(disk, comparison) => ("planned", Some(format!("polity work {folder}"))),
         () if states.contains("budget") => {
             ("budget", Some(format!("the budget is used up; `{resume}` continues with a higher limit")))
         }
@@ -300,9 +338,14 @@ fn compared(comparison: &Path, runs: &mut [(Row, bool)], disk: &dyn Disk) -> Com
 
 /// The table on the terminal. Of the runs of a sweep, only those that are not done; of a comparison, only those that are under way or
 /// damaged, since the others are continued together with it.
-fn show(runs: &[(Row, bool)], sweeps: &[Group], comparisons: &[Compared]) {
+fn show(runs: &[(Row, bool)], sweeps: &[Group], comparisons: &[Compared], checks: &[Check]) {
     let mut table = output::table(["run", "state", "done", "acts/s", "left", "spent", ""].map(str::to_owned).to_vec());
     let mut rows = 0;
+    for Check { check, state, done, runs } in checks {
+        let done = format!("{done} of {runs} runs");
+        table.add_row([check, *state, &done, "", "", "", ""].map(str::to_owned));
+        rows += 1;
+    }
     for Group { sweep, state, done, runs, .. } in sweeps {
         let done = format!("{done} of {runs} runs");
         table.add_row([sweep, *state, &done, "", "", "", ""].map(str::to_owned));

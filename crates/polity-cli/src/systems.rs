@@ -1,21 +1,24 @@
 //! `polity systems`: published systems, implemented and planned, and whether their claims hold.
 
-use super::args::{Answering, Systems};
+use super::args::{Answering, Common, SweepLimits, Systems};
 use super::engine::with_engine;
 use super::failure::{Exit, Failure};
 use super::output::{self, json, note, print_line};
 use super::sweep::RunsBar;
+use super::workers::tell_plan;
 use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::entry::{
     self as system, Clause, ClauseOrigin, DecidedBy, Feature, Finding, Over, Standing, Status, System,
 };
-use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry, Row};
+use polity_driver::systems::{Asked, Catalogue, CheckPlan, Checked, ClaimReport, DRAWS, Entry, Row};
+use polity_driver::workers::{Progress, Task, WorkSummary};
 use polity_kernel::registry::Registry;
 use polity_stats::CONFIDENCE;
 use polity_store::disk::Disk;
+use polity_store::printable::counted;
 use serde_json::{Value, json as object};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The default folder of systems, in the current folder or a parent.
 const FOLDER: &str = "systems";
@@ -32,13 +35,15 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             without,
             allow_tools,
             dry_run,
+            plan,
             out,
             limits,
             systems,
             access,
             common,
         } => {
-            let catalogue = catalogue(systems.systems, registry)?;
+            let folder_of_systems = folder_of_systems(systems.systems)?;
+            let catalogue = Catalogue::read(&folder_of_systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => {
                     let needs = |entry: &&Entry| entry.system.needs.iter().any(|need| without.contains(need));
@@ -52,6 +57,10 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
                 let jobs = limits.limits(&common).jobs.get();
                 let allowed = &access.allowed;
                 let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs, allowed };
+                if plan {
+                    let planned = asked.plan(engine, &folder_of_systems)?;
+                    return Ok(tell_plan("check", &out, planned, &common));
+                }
                 check(engine, &asked, common.json)
             })
         }
@@ -64,6 +73,11 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
 
 /// Opens the named folder, else the nearest one in the parents.
 pub(super) fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, Failure> {
+    Ok(Catalogue::read(&folder_of_systems(named)?, registry)?)
+}
+
+/// The named folder, else the nearest one in the parents.
+fn folder_of_systems(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let above = || here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.join("index.tsv").is_file());
     let folder = named.or_else(above).ok_or_else(|| {
@@ -72,11 +86,45 @@ pub(super) fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<C
         Failure::new(Exit::Input, what)
     })?;
     // Shown relative to the current folder, if possible.
-    let folder = match folder.strip_prefix(&here) {
+    Ok(match folder.strip_prefix(&here) {
         Ok(shorter) if !shorter.as_os_str().is_empty() => shorter.to_path_buf(),
         _ => folder,
-    };
-    Ok(Catalogue::read(&folder, registry)?)
+    })
+}
+
+/// The planned check in a folder, and its systems.
+fn planned_check(disk: &dyn Disk, dir: &Path, registry: &Registry) -> Result<(CheckPlan, Catalogue), Failure> {
+    let plan = CheckPlan::read(disk, dir)?;
+    let catalogue = Catalogue::read(&plan.systems(dir), registry)?;
+    Ok((plan, catalogue))
+}
+
+/// The systems of a planned check.
+fn entries_of<'a>(plan: &CheckPlan, catalogue: &'a Catalogue) -> Result<Vec<&'a Entry>, Failure> {
+    plan.names.iter().map(|name| Ok(catalogue.find(name)?)).collect()
+}
+
+/// `polity work` in the folder of a planned check.
+pub(super) fn work(
+    engine: &Engine<'_>,
+    dir: &Path,
+    task: Task,
+    progress: &mut Progress<'_>,
+) -> Result<WorkSummary, Failure> {
+    let (plan, catalogue) = planned_check(engine.disk.as_ref(), dir, engine.registry)?;
+    let (entries, allowed) = (entries_of(&plan, &catalogue)?, plan.allowed(dir));
+    let (quick, breaks, jobs) = (plan.quick, plan.breaks, task.jobs);
+    let asked = Asked { entries: &entries, quick, breaks, dry: false, out: dir, jobs, allowed: &allowed };
+    Ok(asked.work(engine, task, progress)?)
+}
+
+/// `polity resume` of the folder of a planned check.
+pub(super) fn resume(engine: &Engine<'_>, dir: &Path, limits: SweepLimits, common: &Common) -> Result<Exit, Failure> {
+    let (plan, catalogue) = planned_check(engine.disk.as_ref(), dir, engine.registry)?;
+    let (entries, allowed) = (entries_of(&plan, &catalogue)?, plan.allowed(dir));
+    let (quick, breaks, jobs) = (plan.quick, plan.breaks, limits.limits(common).jobs.get());
+    let asked = Asked { entries: &entries, quick, breaks, dry: false, out: dir, jobs, allowed: &allowed };
+    check(engine, &asked, common.json)
 }
 
 /// The named systems, each followed by the examples on its map.
@@ -437,6 +485,9 @@ fn summary(checked: &Checked) {
         return;
     }
     if checked.status == RunStatus::Stopped {
+        if checked.held > 0 {
+            note(&format!("{} were being made by other processes", counted(checked.held, "run")));
+        }
         note(&format!("stopped; the same command with --out {} continues", checked.out));
         return;
     }

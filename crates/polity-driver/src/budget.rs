@@ -22,6 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
+/// The quantities of an [`Amount`], as budgets name them.
+const KEYS: [&str; 5] = ["cost_usd", "tokens", "calls", "requests", "tool_calls"];
+
 /// The cost of calls, in whole numbers, so that sums do not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Amount {
@@ -79,19 +82,30 @@ impl Amount {
         taken: Amount,
         more: Amount,
     ) -> Option<(&'static str, String, String, Option<String>)> {
-        let all = |amount: Amount| {
-            let Amount { nano_usd, tokens, calls, requests, tool_calls } = amount;
-            [nano_usd, tokens, calls, requests, tool_calls]
-        };
-        let keys = ["cost_usd", "tokens", "calls", "requests", "tool_calls"];
-        let [limits, takens, mores] = [limit, taken, more].map(all);
-        let at = (0..keys.len()).find(|at| takens[*at].saturating_add(mores[*at]) > limits[*at])?;
-        let words = |amount: u64| match at {
-            0 => format!("{:.4} USD", amount as f64 / 1e9),
-            _ => format!("{amount} {}", keys[at].replace('_', " ")),
-        };
+        let [limits, takens, mores] = [limit, taken, more].map(Amount::all);
+        let at = (0..KEYS.len()).find(|at| takens[*at].saturating_add(mores[*at]) > limits[*at])?;
+        let words = |amount: u64| Amount::in_words(KEYS[at], amount);
         let more = (mores[at] != u64::MAX).then(|| words(mores[at]));
-        Some((keys[at], words(limits[at]), words(takens[at]), more))
+        Some((KEYS[at], words(limits[at]), words(takens[at]), more))
+    }
+
+    /// In the order of [`KEYS`].
+    fn all(self) -> [u64; 5] {
+        let Amount { nano_usd, tokens, calls, requests, tool_calls } = self;
+        [nano_usd, tokens, calls, requests, tool_calls]
+    }
+
+    /// One of its quantities, in billionths of a dollar or whole numbers.
+    pub(crate) fn of_key(self, key: &str) -> u64 {
+        KEYS.iter().position(|other| *other == key).map_or(0, |at| self.all()[at])
+    }
+
+    /// An amount of one quantity, with its unit.
+    pub(crate) fn in_words(key: &str, amount: u64) -> String {
+        match key {
+            "cost_usd" => format!("{:.4} USD", amount as f64 / 1e9),
+            key => format!("{amount} {}", key.replace('_', " ")),
+        }
     }
 
     pub(crate) fn limit(limits: &Limits) -> Amount {

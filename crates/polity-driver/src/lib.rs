@@ -23,5 +23,6 @@ pub mod systems;
 mod totals;
 pub mod traces;
 pub mod verify;
+pub mod workers;
 
 pub use polity_store::{DriveError, Fault};

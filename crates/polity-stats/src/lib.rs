@@ -14,6 +14,7 @@
 
 pub mod agreement;
 pub mod calibration;
+pub mod evaluation;
 pub mod rank;
 pub mod replicates;
 pub mod search;

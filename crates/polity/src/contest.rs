@@ -156,6 +156,11 @@ impl Contest {
         let compared = Arena::open(&engine, &self.request, &out)?.compare(&mut Unobserved);
         let comparison = compared.map_err(|halt| match halt {
             Halt::Failed(error) => Error::Run(error),
+            Halt::Short(short) => {
+                let how = format!("the same comparison with the folder {} and a higher limit continues", out.display());
+                let message = format!("the budget of the comparison is {short}; {how}");
+                Error::Halted { status: RunStatus::Budget, message }
+            }
             Halt::Stopped(summary) => {
                 let reason = summary.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
                 let status = summary.status;

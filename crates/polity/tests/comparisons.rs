@@ -260,3 +260,69 @@ fn dollars_that_are_not_known_are_said_and_never_made_equal() {
     assert_eq!(alone(&folder, &["report", "unknown"]).status.code(), Some(0));
     assert_eq!(server.count("answered"), answered);
 }
+
+#[test]
+fn workers_share_a_planned_comparison() {
+    let folder = scratch("comparisons-planned");
+    let task = gsm8k();
+    let methods = ["single", "sc@3"];
+    let asked = |more: &[&str]| -> Vec<String> {
+        let args =
+            ["--task", &task, "--model", "sim/medium", "--limit", "5", "--repeats", "2", "--json", "--no-report"];
+        [&["compare"][..], &methods, &args, more].concat().into_iter().map(str::to_owned).collect()
+    };
+    let run = |args: &[String]| alone(&folder, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let whole = done(&run(&asked(&["--out", "whole"])));
+    let planned = done(&run(&asked(&["--out", "shared", "--plan"])));
+    assert_eq!((&planned["runs"], &planned["already"]), (&4.into(), &false.into()));
+    assert!(!folder.join("shared/runs").exists());
+    assert_eq!(done(&run(&asked(&["--out", "shared", "--plan"])))["already"], true);
+    let other = run(&asked(&["--out", "shared", "--plan", "--seed", "4"]));
+    let said = text(&other.stderr);
+    assert!(
+        other.status.code() == Some(3) && said.contains("holds another comparison: its `seed` is 1, not 4"),
+        "{said}"
+    );
+    // Each part has a run of every method.
+    for (part, runs) in [("0/2", ["single@1/1", "sc@3/1"]), ("1/2", ["single@1/2", "sc@3/2"])] {
+        let worked = done(&alone(&folder, &["work", "shared", "--part", part, "--json"]));
+        assert_eq!((&worked["done"], &worked["runs"]), (&2.into(), &2.into()));
+        for run in runs {
+            let run = run.replace("sc@", "self-consistency@");
+            assert!(folder.join("shared/runs/sim_medium/gsm8k-test-200").join(run).is_dir(), "{part}");
+        }
+    }
+    let summed = done(&alone(&folder, &["resume", "shared", "--json", "--no-report"]));
+    let steady = |found: &Value| {
+        let mut found = found.clone();
+        for key in ["folder", "seconds", "wall_seconds"] {
+            found.as_object_mut().unwrap().remove(key);
+        }
+        found
+    };
+    assert_eq!(steady(&summed), steady(&whole));
+    // The same command again only sums up.
+    assert_eq!(steady(&done(&run(&asked(&["--out", "shared"])))), steady(&whole));
+    for file in ["table.md", "items.jsonl", "methods.parquet"] {
+        let bytes = |out: &str| fs::read(folder.join(out).join(file)).unwrap();
+        assert!(bytes("shared") == bytes("whole"), "{file}");
+    }
+    refused(&run(&asked(&["--out", "equal", "--plan", "--equal", "calls"])), "workers cannot share this comparison");
+    refused(&alone(&folder, &["work", "whole"]), "give its command again with --plan");
+
+    // One budget for all: a run begins if its own fits.
+    refused(&run(&asked(&["--out", "capped", "--plan", "--max-calls", "38"])), "add `budget: {calls: ...}`");
+    let capped = asked(&["--out", "capped", "--plan", "--max-calls", "38", "-P", "budget.calls=20"]);
+    assert_eq!(done(&run(&capped))["runs"], 4);
+    let worked = alone(&folder, &["work", "capped", "--jobs", "1", "--json"]);
+    assert_eq!((worked.status.code(), &last_line(&worked)["done"]), (Some(6), &3.into()), "{}", text(&worked.stderr));
+    let short =
+        "the budget of the comparison is 38 calls: 25 calls are spent or reserved, and the next run may use up to 20";
+    assert!(text(&worked.stderr).contains(short), "{}", text(&worked.stderr));
+    let stopped = alone(&folder, &["resume", "capped"]);
+    assert!(stopped.status.code() == Some(7) && text(&stopped.stderr).contains(short), "{}", text(&stopped.stderr));
+    refused(&alone(&folder, &["work", "capped", "--max-calls", "30"]), "is 38 calls already");
+    done(&alone(&folder, &["resume", "capped", "--max-calls", "45", "--json", "--no-report"]));
+    // The command of the plan, with the limit of then.
+    done(&run(&asked(&["--out", "capped", "--max-calls", "38", "-P", "budget.calls=20"])));
+}

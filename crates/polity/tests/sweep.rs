@@ -412,6 +412,77 @@ fn ctrl_c_stops_a_sweep_that_goes_on() {
     assert!(outcome(&out) == outcome(&whole));
 }
 
+// ------------------------------------------------------------------ learners
+
+/// Interquartile means and probabilities of improvement in a sweep's table, against plain loops over its runs.
+#[test]
+fn arms_are_evaluated_as_learners() {
+    let folder = scratch("sweep-evaluation");
+    let mut scenario = design(300, 7);
+    scenario["design"]["metrics"] = json!(["guess.mean", "guess.q"]);
+    let (out, said) = done(&folder, &scenario, "out", &[]);
+    let runs = csv(&out.join("runs.csv"));
+    let value = |row: &BTreeMap<String, String>, column: &str| row[column].parse::<f64>().unwrap();
+    let of = |arm: &str| -> Vec<f64> {
+        let own = runs.iter().filter(|row| row["metric"] == "guess.mean" && row["arm"] == arm);
+        own.map(|row| value(row, "value")).collect()
+    };
+    let improvement = |of: &[f64], over: &[f64]| {
+        let won = |x: f64, y: f64| {
+            if x > y {
+                1.0
+            } else if x == y {
+                0.5
+            } else {
+                0.0
+            }
+        };
+        let sum: f64 = of.iter().map(|x| over.iter().map(|y| won(*x, *y)).sum::<f64>()).sum();
+        sum / (of.len() * over.len()) as f64
+    };
+    let rows = csv(&out.join("evaluation.csv"));
+    // `guess.q` is only the beginning of names. Six arms, one other level of the first factor, two of the second.
+    assert!(rows.iter().all(|row| row["metric"] == "guess.mean"));
+    assert_eq!(rows.len(), 6 + 1 + 2);
+    assert_eq!(said.json["evaluation"].as_array().unwrap().len(), rows.len());
+    let baseline = of(&rows[0]["level"]);
+    assert_eq!((rows[0]["reference"].as_str(), rows[0]["improvement"].as_str()), ("", ""));
+    for row in &rows[..6] {
+        let mut own = of(&row["level"]);
+        assert_eq!((own.len(), row["n"].as_str(), row["factor"].as_str()), (7, "7", ""));
+        if row["level"] != rows[0]["level"] {
+            assert!((value(row, "improvement") - improvement(&own, &baseline)).abs() < 1e-12, "{row:?}");
+            let (low, high) = (value(row, "improvement_low"), value(row, "improvement_high"));
+            assert!((0.0..=1.0).contains(&low) && low <= high && high <= 1.0, "{row:?}");
+        }
+        own.sort_by(f64::total_cmp);
+        // The middle half of seven: without one at each end.
+        let iqm = own[1..6].iter().sum::<f64>() / 5.0;
+        assert!((value(row, "iqm") - iqm).abs() < 1e-9 * iqm.abs().max(1.0), "{row:?}");
+        assert!(value(row, "iqm_low") <= iqm && iqm <= value(row, "iqm_high"), "{row:?}");
+    }
+    // A level of a factor against the first, over the levels of the other as tasks.
+    let fraction = rows.iter().find(|row| row["factor"] == "world.fraction").unwrap();
+    let tasks = ["1", "1.5", "2"].map(|depth| {
+        let arm = |fraction: &str| of(&format!("world.fraction={fraction},depth={depth}"));
+        improvement(&arm("0.5"), &arm("0.7"))
+    });
+    assert_eq!(
+        (fraction["level"].as_str(), fraction["reference"].as_str(), fraction["iqm"].as_str()),
+        ("0.5", "0.7", "")
+    );
+    assert!((value(fraction, "improvement") - tasks.iter().sum::<f64>() / 3.0).abs() < 1e-12, "{fraction:?} {tasks:?}");
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    for words in
+        ["Evaluation over seeds", "Performance profiles", "interquartile mean, 95 % interval", "P(improvement)"]
+    {
+        assert!(report.contains(words), "{words}");
+    }
+    // A design that names no metric has no such table.
+    let (plain, said) = done(&folder, &design(20, 2), "plain", &[]);
+    assert!(!plain.join("evaluation.csv").exists() && said.json["evaluation"] == json!([]));
+}
+
 // ------------------------------------------------------------------ many workers
 
 /// Workers without a coordinator, two at a time, one of every pair killed: the tables are those of a sweep in one process.
@@ -424,8 +495,24 @@ fn workers_share_a_sweep_and_heal_it() {
     let planned = sweep_of(&folder, &scenario, "shared", &["--plan"]).1;
     assert_eq!((planned.code, planned.text("status"), &planned.json["runs"]), (Some(0), "not run", &json!(24)));
     assert!(!out.join("runs").exists());
+    // The same plan again changes nothing, as when every task of an array gives the command; another plan is refused.
+    let before = fs::metadata(out.join("sweep.json")).unwrap().modified().unwrap();
     let again = sweep_of(&folder, &scenario, "shared", &["--plan"]).1;
-    assert!(again.code == Some(3) && again.notes.contains("already holds a sweep"), "{again:?}");
+    assert_eq!(
+        (again.code, &again.json["already"], &again.json["runs"]),
+        (Some(0), &json!(true), &json!(24)),
+        "{again:?}"
+    );
+    assert!(again.notes.contains("the same sweep is already planned in"), "{again:?}");
+    for (flags, why) in [
+        (["--seeds", "5"], "its `design.arms[0].seeds[4]` is missing, not 5"),
+        (["--rounds", "7"], "its `scenario.rounds` is 4, not 7"),
+    ] {
+        let other = sweep_of(&folder, &scenario, "shared", &[&["--plan"], &flags[..]].concat()).1;
+        assert!(other.code == Some(3) && other.notes.contains("holds another sweep"), "{other:?}");
+        assert!(other.notes.contains(why), "{why}: {other:?}");
+    }
+    assert_eq!(fs::metadata(out.join("sweep.json")).unwrap().modified().unwrap(), before);
     let work = |part: &'static str| {
         let mut args = vec!["work", arg(&out), "--jobs", "1"];
         if !part.is_empty() {
@@ -458,6 +545,8 @@ fn workers_share_a_sweep_and_heal_it() {
     for (args, word) in [
         (vec!["work", arg(&out), "--part", "3/3"], "from 0/N to (N-1)/N"),
         (vec!["work", arg(&folder)], "holds no sweep"),
+        (vec!["work", arg(&out), "--max-calls", "9"], "does not limit `calls`, so there is nothing to raise"),
+        (vec!["work", arg(&out), "--max-time", "9"], "--max-time works for a single run only"),
     ] {
         let refused = polity(&args);
         assert!(refused.code != Some(0) && refused.notes.contains(word), "{refused:?}");
@@ -505,6 +594,24 @@ fn the_budget_of_a_sweep_holds_over_processes() {
     let there = server.stats().calls;
     assert!((48..=60).contains(&there), "{there} calls at the endpoint");
 
+    // A higher limit is in the ledger: for every process from then on, and once.
+    let limits = || fs::read_to_string(out.join("allowance.jsonl")).unwrap().matches("{\"limit\":").count();
+    let raised = said(&asking(&["resume", arg(&out), "--max-calls", "74"]).output().unwrap());
+    assert_eq!((raised.code, &raised.json["done"], limits()), (Some(6), &json!(5), 1), "{raised:?}");
+    for (flags, word) in [
+        (["--max-calls", "70"], "the budget of this sweep is 74 calls already"),
+        (["--max-tokens", "70"], "does not limit `tokens`"),
+    ] {
+        let refused = said(&asking(&[&["work", arg(&out)], &flags[..]].concat()).output().unwrap());
+        assert!(refused.code == Some(2) && refused.notes.contains(word), "{refused:?}");
+    }
+    for _ in 0..2 {
+        let rest = said(&asking(&["work", arg(&out), "--max-calls", "110"]).output().unwrap());
+        assert_eq!((rest.code, &rest.json["done"], limits()), (Some(0), &json!(8), 2), "{rest:?}");
+    }
+    let ended = said(&asking(&["resume", arg(&out)]).output().unwrap());
+    assert_eq!((ended.code, ended.text("status")), (Some(0), "done"), "{ended:?}");
+
     scenario["budget"] = json!({"calls": 61});
     let file = write_scenario(&folder, &scenario);
     let refused = said(&asking(&["sweep", arg(&file), "--out", arg(&folder.join("large"))]).output().unwrap());
@@ -513,6 +620,46 @@ fn the_budget_of_a_sweep_holds_over_processes() {
     let file = write_scenario(&folder, &scenario);
     let refused = said(&asking(&["sweep", arg(&file), "--out", arg(&folder.join("endless"))]).output().unwrap());
     assert!(refused.code == Some(2) && refused.notes.contains("add `budget: {calls: ...}`"), "{refused:?}");
+}
+
+/// Four processes with one budget and one limit per minute, one of them killed in the middle. The endpoint has a limit of its own, a tenth
+/// higher: it would refuse calls if each process had a limit for itself.
+#[test]
+fn a_limit_per_minute_holds_over_processes_at_the_endpoint() {
+    let folder = scratch("sweep-rates");
+    let latency = Duration::from_millis(40);
+    let server = MockServer::start(Options { latency, requests_per_minute: Some(66), ..Options::default() }).unwrap();
+    let scenario = json!({
+        "name": "shared-rate", "seed": 5, "rounds": 3, "agents": 4, "world": {"kind": "guess-average"},
+        "cohorts": [{"policy": {"kind": "mind", "model": "openai/medium", "memory": {"tokens": 0}}}],
+        "settings": {"max_tokens": 40}, "snapshot": {"rounds": 1},
+        // A run makes 12 calls; the killed one may make up to two again. Six runs fit, whether it does or not.
+        "budget": {"calls": 15},
+        "design": {"seeds": 8, "budget": {"calls": 78}},
+    });
+    let asking = |args: &[&str]| {
+        let mut command = command(args);
+        command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+        command
+    };
+    let file = write_scenario(&folder, &scenario);
+    let out = folder.join("shared");
+    let planned = said(&asking(&["sweep", arg(&file), "--out", arg(&out), "--plan"]).output().unwrap());
+    assert_eq!(planned.code, Some(0), "{planned:?}");
+    let flags = ["--jobs", "1", "--max-connections", "2", "--requests-per-minute", "60"];
+    let work = || asking(&[&["work", arg(&out)], &flags[..]].concat());
+    let mut workers: Vec<_> = (0..4).map(|_| work().spawn().unwrap()).collect();
+    let from = Instant::now();
+    while server.stats().calls < 30 && from.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(1));
+    }
+    workers[0].kill().unwrap();
+    workers.into_iter().for_each(|worker| drop(worker.wait_with_output()));
+    let healed = said(&work().output().unwrap());
+    assert_eq!((healed.code, &healed.json["done"]), (Some(6), &json!(6)), "{healed:?}");
+    let there = server.stats();
+    assert!((72..=78).contains(&there.calls), "{there:?}");
+    assert!(there.most_in_flight <= 8 && there.limited == 0, "{there:?}");
 }
 
 #[test]

@@ -577,6 +577,60 @@ fn a_check_that_is_killed_goes_on_where_it_was() {
 
 /// With every break that a system names, its claim must not hold, if it holds without.
 #[test]
+fn workers_share_a_planned_check() {
+    let folder = own("planned", |text| text);
+    let alone = check(&folder, &["voting", "--quick", "--breaks"], &folder.join("alone"));
+    let (out, asked) = (folder.join("shared"), ["voting", "--quick", "--breaks"]);
+    let planned = check(&folder, &[&asked[..], &["--plan"]].concat(), &out);
+    assert_eq!((planned.code, &planned.json["runs"]), (Some(0), &alone.json["runs"]), "{planned:?}");
+    assert!(!out.join("voting").exists());
+    let again = check(&folder, &[&asked[..], &["--plan"]].concat(), &out);
+    assert_eq!((again.code, &again.json["already"]), (Some(0), &json!(true)), "{again:?}");
+    let other = check(&folder, &["voting", "--quick", "--plan"], &out);
+    assert!(
+        other.code == Some(3) && other.notes.contains("holds another check: its `breaks` is true, not false"),
+        "{other:?}"
+    );
+    let polity = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+        let output = command.args(args).arg("--json").current_dir(&folder).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let json: Value = serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_default();
+        (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let dir = out.to_str().unwrap();
+    let state = |json: &Value| json["checks"][0]["state"].clone();
+    assert_eq!(state(&polity(&["status", dir]).1), json!("planned"));
+    let mut done = 0;
+    for part in ["0/2", "1/2"] {
+        let (code, worked, notes) = polity(&["work", dir, "--part", part, "--jobs", "1"]);
+        assert_eq!((code, worked["status"].as_str()), (Some(0), Some("done")), "{notes}");
+        done += worked["done"].as_u64().unwrap();
+    }
+    assert_eq!(json!(done), alone.json["runs"]);
+    let (_, status, _) = polity(&["status", dir]);
+    assert_eq!((state(&status), &status["checks"][0]["done"]), (json!("done"), &json!(done)));
+    // Summed up by `polity resume`, and by the same command again.
+    let (code, mut resumed, notes) = polity(&["resume", dir]);
+    resumed.as_object_mut().unwrap().remove("out");
+    assert_eq!((code, &resumed), (alone.code, &alone.json), "{notes}");
+    assert_eq!(check(&folder, &asked, &out).json, alone.json);
+    for (args, word) in [
+        (&["work", dir, "--max-calls", "9"][..], "budgets of their scenarios"),
+        (&["resume", dir, "--max-cost", "9"][..], "budgets of their scenarios"),
+    ] {
+        let (code, _, notes) = polity(args);
+        assert!(code == Some(2) && notes.contains(word), "{notes}");
+    }
+    // A system that has changed since has other runs.
+    let file = folder.join("systems/voting/scenario.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("agents: 5", "agents: 7")).unwrap();
+    let (code, _, notes) = polity(&["work", dir]);
+    assert!(code == Some(3) && notes.contains("the systems have changed since the check in"), "{notes}");
+}
+
+#[test]
 fn a_broken_mechanism_turns_its_claim_red() {
     let folder = scratch("breaks");
     let all = std::env::var("POLITY_SYSTEMS").is_ok_and(|which| which == "all");

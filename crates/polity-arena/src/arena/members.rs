@@ -73,3 +73,9 @@ pub fn planned_runs(disk: &dyn Disk, dir: &Path) -> Result<usize, DriveError> {
     let Record { tasks, models, methods, repeats, .. } = Record::read(disk, dir)?;
     Ok(tasks.len() * models.len() * methods.len() * repeats as usize)
 }
+
+/// Returns whether workers share the runs of a comparison.
+#[must_use]
+pub fn is_planned(disk: &dyn Disk, dir: &Path) -> bool {
+    Record::read(disk, dir).is_ok_and(|record| record.planned)
+}

@@ -21,7 +21,7 @@ pub use comparison::{Comparison, TaskOf};
 pub use entrant::Entrant;
 pub use equal::{Allowance, Pilot, Trial, Unit};
 pub use files::{report_of, write};
-pub use members::{Member, members, planned_runs};
+pub use members::{Member, is_planned, members, planned_runs};
 pub use polity_driver::comparison::is_comparison;
 pub use request::{ALL, ArenaRequest, Asked, LEAST_PILOT, read_methods};
 pub use score::{Despite, Duel, Entry, LEVEL, Overall, Score};
@@ -31,10 +31,14 @@ pub(crate) use task::scenario_on;
 pub use task::{Task, scenario_fault};
 
 use entrant::folder_name;
-use polity_driver::comparison::RUNS;
+use polity_driver::comparison::{COMPARISON_FILE, RUNS};
 use polity_driver::drive::{Totals, Unwatched, Watch};
 use polity_driver::results;
 use polity_driver::run::{Engine, Extent, Folder, Manifest, Prepared, RunStatus, Summary, claim_shared, quoted};
+use polity_driver::workers::{
+    Allowance as WorkersAllowance, PlannedRun, PlannedRuns, Planning, Progress, Task as Tasks, WorkSummary, planned,
+    planned_otherwise, sharing,
+};
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, TreeError};
 use polity_store::DriveError;
@@ -44,6 +48,9 @@ use request::{Record, as_text};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use task::{SCENARIO, scenario_beside};
+
+/// What its runs are together.
+const COMPARISON: &str = "comparison";
 
 /// The folder of the runs of pilots.
 const PILOT: &str = "pilot";
@@ -84,6 +91,8 @@ impl ArenaObserver for Unobserved {
 pub enum Halt {
     /// A run was stopped, or a budget is used up; `polity resume` continues it.
     Stopped(Box<Summary>),
+    /// The budget that workers share lets no further run begin: the budget, and why.
+    Short(String),
     /// An error.
     Failed(DriveError),
 }
@@ -115,6 +124,13 @@ pub struct Arena<'a> {
     began: Instant,
     /// What all runs so far have paid.
     paid: Totals,
+    /// The plan, if workers share its runs.
+    plan: Option<Plan<'a>>,
+}
+
+/// How the runs of a comparison are shared.
+struct Plan<'a> {
+    allowance: Option<WorkersAllowance<'a>>,
 }
 
 /// A task and a model: one square of the table.
@@ -149,6 +165,7 @@ impl<'a> Arena<'a> {
             work,
             began: Instant::now(),
             paid: Totals::default(),
+            plan: None,
         };
         differ(wish.models.iter().map(|model| (model.clone(), folder_name(model))), "--model")?;
         differ(arena.tasks.iter().map(|task| (task.path().display().to_string(), task.folder())), "--task")?;
@@ -311,11 +328,121 @@ impl<'a> Arena<'a> {
     ///
     /// # Errors
     /// See [`Halt`].
-    pub fn compare(self, witness: &mut dyn ArenaObserver) -> Result<Comparison, Halt> {
+    pub fn compare(mut self, witness: &mut dyn ArenaObserver) -> Result<Comparison, Halt> {
         let disk = self.engine.disk.clone();
         claim_shared(disk.as_ref(), &self.out)?;
-        Record::of(self.wish, &self.entrants, &self.out).write(disk.as_ref(), &self.out)?;
+        self.plan = self.planned()?;
+        if self.plan.is_none() {
+            Record::of(self.wish, &self.entrants, &self.out).write(disk.as_ref(), &self.out)?;
+        }
         self.fold(witness)
+    }
+
+    /// Records the request and makes no run: workers make them ([`Arena::work`]). A folder in which the same is planned stays as it is.
+    ///
+    /// # Errors
+    /// [`DriveError::Input`] for budgets that are made equal, and for runs without a limit of their own if there is one for all;
+    /// [`DriveError::Folder`] for a folder with another comparison.
+    pub fn plan(&self) -> Result<Planning, DriveError> {
+        if self.wish.equal.is_some() {
+            return Err(DriveError::Input(
+                "workers cannot share this comparison: with --equal a pilot decides the sizes of teams; `polity compare` makes it in \
+                 one process, or name the sizes (sc@8) and leave --equal out"
+                    .into(),
+            ));
+        }
+        let (disk, out) = (self.engine.disk.as_ref(), self.out.as_path());
+        let mut record = Record::of(self.wish, &self.entrants, out);
+        record.planned = true;
+        let runs = self.planned_runs()?;
+        let allowance = self.allowance(&record);
+        PlannedRuns { folder: out, runs: &runs, allowance: allowance.as_ref(), says: COMPARISON_FILE }
+            .check_budget(&self.unbounded())?;
+        let there = || match Record::there(disk, out)? {
+            None => Ok(false),
+            Some(there) => match record.differs_from(&there) {
+                Some(why) => Err(planned_otherwise(out, "comparison", &why)),
+                None if there.planned && !record.same_budget(&there) => {
+                    let why = format!(
+                        "its budget differs; `polity work {}` with --max-cost, --max-calls and the like raises it",
+                        out.display()
+                    );
+                    Err(planned_otherwise(out, "comparison", &why))
+                }
+                None => Ok(there.planned),
+            },
+        };
+        let write = || {
+            claim_shared(disk, out)?;
+            record.write(disk, out)
+        };
+        Ok(Planning { runs: runs.len(), already: planned(&there, &write)? })
+    }
+
+    /// Makes those runs of a part of a planned comparison that nobody has made.
+    ///
+    /// # Errors
+    /// [`DriveError::Input`] if the comparison was not planned; those of runs.
+    pub fn work(&self, task: Tasks, progress: &mut Progress<'_>) -> Result<WorkSummary, DriveError> {
+        let Some(plan) = self.planned()? else {
+            return Err(DriveError::Input(format!(
+                "the comparison in {} is that of one process: `polity resume {}` continues it. For workers, give its command again \
+                 with --plan",
+                self.out.display(),
+                self.out.display()
+            )));
+        };
+        let runs = self.planned_runs()?;
+        PlannedRuns { folder: &self.out, runs: &runs, allowance: plan.allowance.as_ref(), says: COMPARISON_FILE }.work(
+            &self.unbounded(),
+            task,
+            progress,
+        )
+    }
+
+    /// The plan in its folder, if there is one, with what the request adds to its budget.
+    fn planned(&self) -> Result<Option<Plan<'a>>, DriveError> {
+        let disk = self.engine.disk.as_ref();
+        let Some(there) = Record::there(disk, &self.out)?.filter(|record| record.planned) else { return Ok(None) };
+        let own = Record::of(self.wish, &self.entrants, &self.out);
+        if let Some(why) = own.differs_from(&there) {
+            return Err(planned_otherwise(&self.out, "comparison", &why));
+        }
+        let allowance = self.allowance(&there);
+        let more = own.raised_from(&there);
+        if more.any() {
+            WorkersAllowance::new(disk, &self.out, COMPARISON, &there.limits().unwrap_or_default()).raise(&more)?;
+        }
+        Ok(Some(Plan { allowance }))
+    }
+
+    fn allowance(&self, record: &Record) -> Option<WorkersAllowance<'a>> {
+        let disk = self.engine.disk.as_ref();
+        record.limits().map(|limits| WorkersAllowance::new(disk, &self.out, COMPARISON, &limits))
+    }
+
+    /// The engine of planned runs: what each may spend is in its scenario.
+    fn unbounded(&self) -> Engine<'a> {
+        let mut engine = Engine { budget: Budget::default(), ..self.engine.clone() };
+        engine.outside.batch = engine.outside.batch.or(self.wish.batch);
+        engine
+    }
+
+    /// All runs, in their order.
+    fn planned_runs(&self) -> Result<Vec<PlannedRun>, DriveError> {
+        let mut runs = Vec::new();
+        for square in self.squares() {
+            let count = square.task.count(self.wish.limit)?;
+            for (group, entrant) in self.entrants.iter().enumerate() {
+                for repeat in 0..u64::from(self.wish.repeats) {
+                    let seed = self.wish.seed + repeat;
+                    let dir = self.folder_of(RUNS, square).join(entrant.slug()).join(seed.to_string());
+                    let prepared = self.scenario(entrant, square, count, seed, &dir)?;
+                    runs.push(PlannedRun { name: self.below(&dir), prepared, group });
+                }
+            }
+        }
+        Ok(runs)
     }
 
     /// Compares the runs of a comparison that has ended. Nothing is run or asked.
@@ -326,6 +453,7 @@ impl<'a> Arena<'a> {
         Arena::open_to(Work::Read, engine, wish, dir)?.fold(&mut Unobserved).map_err(|halt| match halt {
             Halt::Failed(error) => error,
             Halt::Stopped(summary) => unended(dir, Path::new(&summary.run)),
+            Halt::Short(_) => unended(dir, dir),
         })
     }
 
@@ -542,8 +670,19 @@ impl<'a> Arena<'a> {
                 return Err(DriveError::Input(message).into());
             }
         }
-        let mut engine = Engine { budget: self.left(), ..self.engine.clone() };
-        engine.outside.batch = engine.outside.batch.or(self.wish.batch);
+        let (name, mut engine) = (self.below(out), self.unbounded());
+        match &self.plan {
+            None => engine.budget = self.left(),
+            Some(Plan { allowance }) => {
+                engine = sharing(&engine, &self.out);
+                if let Some(allowance) = allowance
+                    && !allowance.begin(&name, prepared, &engine.budget)?
+                {
+                    return Err(Halt::Short(allowance.short().unwrap_or_default()));
+                }
+                engine.budget.seconds = self.left().seconds;
+            }
+        }
         let summary = match self.work {
             Work::Read if begun => engine.summed_up(out),
             Work::Read => return Err(unended(&self.out, out).into()),
@@ -556,6 +695,9 @@ impl<'a> Arena<'a> {
         self.paid.add(&summary.totals);
         if summary.status != RunStatus::Done {
             return Err(Halt::Stopped(Box::new(summary)));
+        }
+        if let Some(Plan { allowance: Some(allowance) }) = &self.plan {
+            allowance.settle(&name, &summary.totals)?;
         }
         let run = results::of_run(disk.as_ref(), out)?;
         witness.ended(&run)?;

@@ -3,17 +3,17 @@
 use super::entrant::Entrant;
 use super::equal::Allowance;
 use super::task::task_name;
-use polity_driver::comparison::COMPARISON_FILE;
-use polity_driver::run::quoted;
+use polity_driver::comparison::{COMPARISON_FILE, is_comparison};
+use polity_driver::run::{as_read_back, difference, quoted};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::Budget;
+use polity_kernel::scenario::{Budget, Limits};
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, write_atomically};
-use polity_store::files::parse_edit;
+use polity_store::files::{from_there, parse_edit, plainly};
 use polity_store::listing::Listing;
 use serde::{Deserialize, Serialize};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The minimum number of pilot items, unless a number is given.
 pub const LEAST_PILOT: u32 = 5;
@@ -87,6 +87,8 @@ pub struct ArenaRequest {
     pub batch: Option<bool>,
     /// The budget of all runs in this folder together, and of this process in seconds.
     pub budget: Budget,
+    /// Whether workers share its runs.
+    pub planned: bool,
 }
 
 impl ArenaRequest {
@@ -110,6 +112,7 @@ impl ArenaRequest {
             edits: Vec::new(),
             batch: None,
             budget: Budget::default(),
+            planned: false,
         }
     }
 
@@ -202,6 +205,9 @@ pub(super) struct Record {
     set: Vec<String>,
     batch: Option<bool>,
     budget: Budget,
+    /// Whether workers share its runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 impl Record {
@@ -231,7 +237,48 @@ impl Record {
             set: request.edits.iter().map(as_text).collect(),
             batch: request.batch,
             budget: request.budget.clone(),
+            planned: request.planned,
         }
+    }
+
+    /// The record in a folder, if there is one.
+    pub(super) fn there(disk: &dyn Disk, dir: &Path) -> Result<Option<Record>, DriveError> {
+        is_comparison(disk, dir).then(|| Record::read(disk, dir)).transpose()
+    }
+
+    /// The first difference from the record in a folder, of all that determines the runs. Workers do not need to be given the same budget
+    /// again: a higher one is in their ledger.
+    pub(super) fn differs_from(&self, there: &Record) -> Option<String> {
+        let determining = |record: &Record| {
+            let record = Record { batch: None, budget: Budget::default(), planned: false, ..record.clone() };
+            serde_json::to_value(record).unwrap_or_default()
+        };
+        difference(&as_read_back(&determining(there)), &as_read_back(&determining(self)))
+    }
+
+    /// Whether both have the same budget.
+    pub(super) fn same_budget(&self, other: &Record) -> bool {
+        self.budget == other.budget
+    }
+
+    /// The limits that differ from those in a folder.
+    pub(super) fn raised_from(&self, there: &Record) -> Limits {
+        fn new<T: PartialEq>(own: Option<T>, there: Option<T>) -> Option<T> {
+            own.filter(|own| there.as_ref() != Some(own))
+        }
+        let (own, there) = (self.budget.run(), there.budget.run());
+        Limits {
+            cost_usd: new(own.cost_usd, there.cost_usd),
+            tokens: new(own.tokens, there.tokens),
+            calls: new(own.calls, there.calls),
+            requests: new(own.requests, there.requests),
+            tool_calls: new(own.tool_calls, there.tool_calls),
+        }
+    }
+
+    /// What all runs may spend together, if that is limited.
+    pub(super) fn limits(&self) -> Option<Limits> {
+        Some(self.budget.run()).filter(Limits::any)
     }
 
     /// Reads the record of a comparison.
@@ -295,81 +342,14 @@ impl Record {
             edits: edits.collect::<Result<_, _>>()?,
             batch: self.batch,
             budget: self.budget,
+            planned: self.planned,
         })
     }
-}
-
-/// The same folder without needless steps (`runs/four/../..` is the current one, empty), unless links make it another folder.
-fn plainly(path: PathBuf) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        let in_a_folder = matches!(plain.components().next_back(), Some(Component::Normal(_)));
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if in_a_folder => drop(plain.pop()),
-            Component::ParentDir if plain.has_root() => {}
-            part => plain.push(part),
-        }
-    }
-    let real = |path: &Path| Path::new(".").join(path).canonicalize();
-    match (real(&path), real(&plain)) {
-        (Ok(there), Ok(here)) if there != here => path,
-        _ => plain,
-    }
-}
-
-/// The path from one folder to another, with `..` for each step up; an absolute one if they have nothing in common. Links are not followed.
-fn from_there(there: &Path, here: &Path) -> PathBuf {
-    let whole = |path: &Path| {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-        let mut plain = PathBuf::new();
-        for part in path.components() {
-            match part {
-                Component::ParentDir => drop(plain.pop()),
-                part => plain.push(part),
-            }
-        }
-        plain
-    };
-    let (there, here) = (whole(there), whole(here));
-    let same = there.components().zip(here.components()).take_while(|(a, b)| a == b).count();
-    if same == 0 {
-        return here;
-    }
-    let up = there.components().skip(same).map(|_| Component::ParentDir);
-    up.chain(here.components().skip(same)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_leads_from_one_folder_to_another() {
-        for (there, here, path) in [
-            ("/a/b/c", "/a", "../.."),
-            ("/a/b", "/a/b", ""),
-            ("/a/b", "/a/c/d", "../c/d"),
-            ("/a/./b/../c", "/a/c/d", "d"),
-        ] {
-            assert_eq!(from_there(Path::new(there), Path::new(here)), Path::new(path), "{there} {here}");
-        }
-    }
-
-    #[test]
-    fn a_folder_is_named_plainly() {
-        for (path, plain) in [
-            ("no/../data", "data"),
-            ("no/..", ""),
-            ("./no/../../x", "../x"),
-            ("../no", "../no"),
-            ("/no/../../x", "/x"),
-            ("", ""),
-        ] {
-            assert_eq!(plainly(path.into()), Path::new(plain), "{path}");
-        }
-    }
 
     #[test]
     fn a_request_is_read_back_as_it_was() {

@@ -68,6 +68,10 @@ pub struct Comparing {
     /// Recompute each run from its journal before it counts: every request to a model and every digest must be those recorded.
     #[arg(long, requires = "tasks")]
     pub replay: bool,
+    /// Write the folder of the comparison and make no run: `polity work` makes them, in any number of processes on machines that see the
+    /// folder.
+    #[arg(long, requires = "tasks")]
+    pub plan: bool,
 }
 
 /// How many items and repeats methods are tried on.

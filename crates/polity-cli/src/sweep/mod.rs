@@ -1,6 +1,7 @@
 //! `polity sweep`: the runs of a design, and their results.
 
 mod columns;
+mod evaluation;
 mod expected;
 mod interactions;
 mod reliability;
@@ -10,22 +11,21 @@ mod sensitivity;
 
 pub use report::report_of;
 
-use super::args::{Answering, Common, SweepLimits};
+use super::args::{Answering, Common, Spending, SweepLimits};
 use super::engine::{continues_with, with_engine};
 use super::failure::{Exit, Failure, Source, failure, is_full};
 use super::output::{self, note, print_line};
 use super::save_report;
+use super::workers::{raise, short_of, tell_plan};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::health::meaning;
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
-use polity_driver::sweep::{
-    self, ContrastRow, Limits, Part, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep,
-};
+use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::Design;
+use polity_kernel::scenario::{Design, Factor};
 use polity_stats::{FEW, Verdict};
 use polity_store::DriveError;
 use polity_store::printable::counted;
@@ -124,57 +124,8 @@ pub fn plan(
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
         let out = folder_of(engine, prepared, out)?;
-        let runs = sweep::plan(engine, prepared, &out).map_err(|error| failure(&error, Some(source)))?;
-        let shown = out.display();
-        note(&format!("planned {} in {shown}, none is made yet", counted(runs, "run")));
-        note(&format!("make them, in any number of processes: polity work {shown}"));
-        note(&format!("then write the tables and the report: polity resume {shown}"));
-        if common.json {
-            let planned = serde_json::json!({ "status": RunStatus::NotRun, "sweep": shown.to_string(), "runs": runs });
-            print_line(&output::json(&planned));
-        }
-        Ok(Exit::Done)
-    })
-}
-
-/// `polity work`.
-pub fn work(
-    dir: &Path,
-    part: Option<Part>,
-    common: &Common,
-    answering: &Answering,
-    limits: SweepLimits,
-    registry: &Registry,
-) -> Result<Exit, Failure> {
-    with_engine(common, answering, registry, |engine, _| {
-        if !is_sweep(engine.disk.as_ref(), dir) {
-            let what = format!(
-                "{} holds no sweep; `polity sweep FILE --plan --out FOLDER` writes the folder that workers share",
-                dir.display()
-            );
-            return Err(Failure::new(Exit::Folder, what));
-        }
-        let mut bar = RunsBar::new();
-        let part = part.unwrap_or(Part { index: 0, of: 1 });
-        let worked = sweep::work(engine, dir, part, limits.limits(common), &mut bar);
-        bar.clear();
-        let worked = worked?;
-        note(&format!("{} of {} have ended", worked.done, counted(worked.runs, "run")));
-        if worked.held > 0 {
-            note(&format!("{} are being made by other processes", worked.held));
-        }
-        if let Some(short) = &worked.short {
-            note(&format!("the budget of the sweep is {short}"));
-        }
-        let by_others = worked.done + worked.held == worked.runs;
-        note(&match by_others {
-            true => format!("when all workers have ended: polity resume {}", dir.display()),
-            false => format!("stopped; the same command continues: polity work {}", dir.display()),
-        });
-        if common.json {
-            print_line(&output::json(&worked));
-        }
-        Ok(if by_others { Exit::Done } else { Exit::Stopped })
+        let planned = sweep::plan(engine, prepared, &out).map_err(|error| failure(&error, Some(source)))?;
+        Ok(tell_plan("sweep", &out, planned, common))
     })
 }
 
@@ -184,9 +135,11 @@ pub fn resume(
     common: &Common,
     answering: &Answering,
     limits: SweepLimits,
+    spending: Spending,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     with_engine(common, answering, registry, |engine, _| {
+        raise(engine, dir, spending)?;
         let mut bar = RunsBar::new();
         continues_with("sweep", dir);
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
@@ -234,7 +187,7 @@ fn finish(
         note(&format!("{} were being made by other processes", counted(summary.held, "run")));
     }
     if let Some(short) = &summary.short {
-        note(&format!("the budget of the sweep is {short}"));
+        note(&short_of("sweep", short));
     }
     if stopped {
         note(&format!("continue with: polity resume {}", summary.sweep));
@@ -318,6 +271,14 @@ fn show(summary: &SweepSummary, design: &Design) {
             note(&format!("{name}: they {}", columns::cannot_differ(summary.simulated)));
         }
     }
+    let evaluated: Vec<Vec<String>> = summary.evaluation.iter().map(|row| evaluated(row).to_vec()).collect();
+    if !evaluated.is_empty() {
+        print(
+            &["arm or level", "metric", "IQM", "low", "high", "P(improvement)", "low", "high"],
+            evaluated,
+            "evaluation.csv",
+        );
+    }
     // The points of a sample or a search are not compared with each other.
     let compared = summary.search.is_none() && summary.sensitivity.is_empty();
     if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0 && compared).min()
@@ -348,6 +309,22 @@ fn show(summary: &SweepSummary, design: &Design) {
                 .map_or_else(|| "at an unknown price (--price sets it)".into(), |usd| format!("{usd:.4} USD")),
         ));
     }
+}
+
+/// A row of the table of evaluations.
+fn evaluated(row: &EvaluationRow) -> [String; 8] {
+    let factor = row.factor.as_deref().map_or(String::new(), |factor| format!("{} ", Factor::words(factor)));
+    let against = row.reference.as_deref().map_or(String::new(), |reference| format!(" against {reference}"));
+    [
+        format!("{factor}{}{against}", row.level),
+        row.metric.clone(),
+        shown(row.iqm),
+        shown(row.iqm_low),
+        shown(row.iqm_high),
+        shown(row.improvement),
+        shown(row.improvement_low),
+        shown(row.improvement_high),
+    ]
 }
 
 /// What is subtracted from what.

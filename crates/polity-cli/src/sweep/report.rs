@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Contrast, cannot_differ, numbers, texts};
 use super::reliability::{Evidence, sections as reliability};
-use super::{expected, interactions, search, sensitivity};
+use super::{evaluation, expected, interactions, search, sensitivity};
 use crate::failure::{Exit, Failure};
 use crate::story::methods;
 use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured};
@@ -48,6 +48,12 @@ pub fn report_of(disk: &dyn Disk, dir: &Path, registry: &Registry) -> Result<Rep
         summary: read("summary")?,
         contrasts: read("contrasts")?,
         sensitivity: if manifest.design.sample.is_some() { read("sensitivity")? } else { Columns::new() },
+        // Sweeps of older builds have none, and most designs name no metric.
+        evaluation: if tables.names().iter().any(|name| name == "evaluation") {
+            read("evaluation")?
+        } else {
+            Columns::new()
+        },
         points: if manifest.design.search.is_some() { read("search")? } else { Columns::new() },
         alarms: read("health")?,
     };
@@ -60,6 +66,8 @@ struct Results<'a> {
     manifest: &'a SweepManifest,
     summary: Columns,
     contrasts: Columns,
+    /// Empty in a design that names no metric.
+    evaluation: Columns,
     /// Empty in a design without a sample.
     sensitivity: Columns,
     /// The points of a search; empty in another design.
@@ -104,6 +112,7 @@ impl Results<'_> {
         sections.extend(expected::section(&judged));
         sections.extend(self.differences(&contrasts, evidence, metric.as_deref()));
         sections.extend(evidence.into_iter().flat_map(|evidence| reliability(evidence, manifest, &contrasts)));
+        sections.extend(evaluation::section(design, &self.evaluation, evidence));
         sections.extend(curves);
         sections.extend([self.health(), self.runs()]);
         Report {
@@ -459,9 +468,17 @@ fn curves(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Secti
         let points = estimates.filter_map(|(round, found)| Some((round, found.mean?))).collect();
         Series { name: arm.name.clone(), points, ..Series::default() }
     };
+    let learning = all.keys().any(|metric| evaluation::names(design, metric));
     let panel = |(metric, arms): (String, Vec<BTreeMap<u32, Vec<f64>>>)| {
-        let series = design.arms.iter().zip(arms).map(series).collect();
-        Panel { title: metric, note: String::new(), chart: Chart::Lines(series) }
+        let of_arms = design.arms.iter().zip(arms);
+        let (note, series) = match evaluation::names(design, &metric) {
+            true => (
+                "interquartile mean, 95 % interval",
+                of_arms.map(|(arm, rounds)| evaluation::learning_curve(&arm.name, &rounds)).collect(),
+            ),
+            false => ("", of_arms.map(series).collect()),
+        };
+        Panel { title: metric, note: note.into(), chart: Chart::Lines(series) }
     };
     let panels: Vec<Panel> = all.into_iter().take(MOST_METRICS).map(panel).collect();
     let figure = Figure::Panels {
@@ -470,7 +487,14 @@ fn curves(disk: &dyn Disk, dir: &Path, manifest: &SweepManifest) -> Option<Secti
         panels,
         marks: Vec::new(),
         shade: String::new(),
-        caption: "Mean over the seeds of each arm; the horizontal axis is the round.".into(),
+        caption: match learning {
+            true => {
+                "Over the seeds of each arm: for metrics that the design names, interquartile means with their 95 % intervals \
+                 (stratified bootstrap), else means; the horizontal axis is the round."
+            }
+            false => "Mean over the seeds of each arm; the horizontal axis is the round.",
+        }
+        .into(),
     };
     Some(Section { title: "Over the rounds".into(), figures: vec![figure], ..Section::default() })
 }

@@ -2,15 +2,17 @@
 
 use super::arms::Arms;
 use super::contrasts::{ContrastRow, is_narrow};
+use super::evaluation::EvaluationRow;
 use super::folder::{SweepFolder, SweepManifest};
 use super::limits::Limits;
+use super::mark::is_sweep;
 use super::pool::{HealthRow, Outcomes, Runs};
 use super::results::{ArmRow, Results};
 use super::search::{self, Found, Place};
 use super::sensitivity::SensitivityRow;
 use super::{limits, pool, work};
 use crate::run::{Engine, Extent, Prepared, RunStatus};
-use crate::source::{Outside, SharedLimits};
+use crate::workers::{Planning, planned, planned_otherwise, sharing};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_store::DriveError;
@@ -19,7 +21,6 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Receives the progress of a sweep.
@@ -47,6 +48,8 @@ pub struct SweepSummary {
     pub arms: Vec<ArmRow>,
     /// Differences between arms, main effects of factors, and their interactions.
     pub contrasts: Vec<ContrastRow>,
+    /// Interquartile means and probabilities of improvement of the metrics that the design names, by arm.
+    pub evaluation: Vec<EvaluationRow>,
     /// How far factors with ranges move the metrics; empty in a design without a sample.
     pub sensitivity: Vec<SensitivityRow>,
     /// How the rule that adds seeds ended; null without one, and before it has ended.
@@ -98,17 +101,28 @@ pub fn check(engine: &Engine<'_>, scenario: &Prepared, extent: Extent) -> Result
     }
 }
 
-/// Writes the folder of a sweep and makes no run: workers make them. Returns the number of runs.
+/// Writes the folder of a sweep and makes no run: workers make them. A folder in which the same sweep is planned, or begun, stays as it is.
 ///
 /// # Errors
-/// Those of [`begin`] before the first run; [`DriveError::Input`] for a design whose runs decide which others follow.
-pub fn plan(engine: &Engine<'_>, scenario: &Prepared, out: &Path) -> Result<usize, DriveError> {
+/// Those of [`begin`] before the first run; [`DriveError::Input`] for a design whose runs decide which others follow, and for a folder
+/// that holds another sweep.
+pub fn plan(engine: &Engine<'_>, scenario: &Prepared, out: &Path) -> Result<Planning, DriveError> {
     let arms = Arms::read(engine, scenario, Extent::Whole)?;
     let manifest = SweepManifest::new(&arms)?;
     work::refuse_decisions(&manifest)?;
     Runs::new(engine, out, &manifest, &arms.prepared).check_budget()?;
-    SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
-    Ok(manifest.design.runs())
+    let disk = &engine.disk;
+    let there = || -> Result<bool, DriveError> {
+        if !is_sweep(disk.as_ref(), out) {
+            return Ok(false);
+        }
+        match manifest.differs_from(&SweepManifest::of(disk.as_ref(), out)?) {
+            None => Ok(true),
+            Some(why) => Err(planned_otherwise(out, "sweep", &why)),
+        }
+    };
+    let write = || SweepFolder::create(disk.clone(), out, &manifest, &arms.base).map(drop);
+    Ok(Planning { runs: manifest.design.runs(), already: planned(&there, &write)? })
 }
 
 /// Runs the design of a scenario in a new folder.
@@ -166,12 +180,6 @@ pub fn resume(
         }
     };
     Ok(timed(summary?, began))
-}
-
-/// The same engine, whose declared limits per minute hold for all processes that work in the folder.
-pub(super) fn sharing<'a>(engine: &Engine<'a>, folder: &Path) -> Engine<'a> {
-    let shared = Arc::new(SharedLimits::in_folder(engine.disk.clone(), folder.to_path_buf()));
-    Engine { outside: Outside { shared, ..engine.outside.clone() }, ..engine.clone() }
 }
 
 /// Bytes of memory of the largest run.
@@ -270,6 +278,7 @@ pub(super) fn summed(
         short: runs.short().filter(|_| outcomes.count() < ran.design.runs()),
         arms: Vec::new(),
         contrasts: Vec::new(),
+        evaluation: Vec::new(),
         sensitivity: Vec::new(),
         stopping: None,
         search: None,
@@ -293,6 +302,7 @@ pub(super) fn summed(
         summary.digest = results.digest;
         summary.arms = results.arms;
         summary.contrasts = results.contrasts;
+        summary.evaluation = results.evaluation;
         summary.sensitivity = results.sensitivity;
     }
     Ok(summary)

@@ -4,7 +4,7 @@
 
 use super::arms::Arms;
 use super::mark::{SWEEP_FILE, is_sweep};
-use crate::run::{Build, InputEntry, LOCK, Prepared, claim, lock, only_regular};
+use crate::run::{Build, InputEntry, LOCK, Prepared, as_read_back, claim, difference, lock, only_regular};
 use polity_kernel::digest::{Digest, FileHash};
 use polity_kernel::scenario::{Arm, Design, Factor};
 use polity_kernel::tree::Node;
@@ -301,6 +301,18 @@ impl SweepManifest {
         if let Some(arm) = self.design.arms.get(at) {
             self.arms.push(ArmEntry { name: arm.name.clone(), folder: folder_name(&arm.name, at), agents });
         }
+    }
+
+    /// The first difference from the sweep in `there`, of all that determines its runs: where it is, and both values.
+    pub(super) fn differs_from(&self, there: &SweepManifest) -> Option<String> {
+        let inputs = |manifest: &SweepManifest| -> serde_json::Map<String, serde_json::Value> {
+            manifest.inputs.iter().map(|entry| (entry.path.clone(), entry.digest.clone().into())).collect()
+        };
+        let determining = |manifest: &SweepManifest| {
+            let SweepManifest { scenario, design, .. } = manifest;
+            serde_json::json!({ "scenario": scenario, "design": design, "inputs": inputs(manifest) })
+        };
+        difference(&determining(there), &as_read_back(&determining(self)))
     }
 
     /// Whether every arm has its entry. A folder name that does not match its arm could lead anywhere.

@@ -5,10 +5,10 @@
 //! have ended, in order of arm and seed. A rule for seeds and a search add runs in batches; what they add follows from the runs so
 //! far alone, so they end in the same way after a kill.
 
-mod allowance;
 mod arms;
 mod begin;
 mod contrasts;
+mod evaluation;
 mod folder;
 mod limits;
 mod mark;
@@ -20,6 +20,7 @@ mod work;
 
 pub use begin::{Stopping, SweepSummary, WatchSweep, begin, check, plan, resume};
 pub use contrasts::ContrastRow;
+pub use evaluation::EvaluationRow;
 pub use folder::{ArmEntry, SweepManifest, SweepRun, sweep_runs};
 pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
@@ -28,4 +29,4 @@ pub use pool::HealthRow;
 pub use results::ArmRow;
 pub use search::{Found, PosteriorRow, SearchRow};
 pub use sensitivity::SensitivityRow;
-pub use work::{Part, WorkSummary, work};
+pub use work::{raise, work};

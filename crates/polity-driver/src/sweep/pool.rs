@@ -1,12 +1,11 @@
 //! The runs of a sweep, several at once. Threads and timing affect no result.
 
-use super::allowance::Allowance;
 use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
-use crate::control::under_way;
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
 use crate::run::{Engine, Made, Prepared, Whole};
+use crate::workers::{Allowance, whole_within};
 use polity_kernel::scenario::Design;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader, TableError};
@@ -143,7 +142,7 @@ impl<'a> Runs<'a> {
         prepared: &'a [Prepared],
     ) -> Runs<'a> {
         let allowance =
-            manifest.design.budget.as_ref().map(|limits| Allowance::new(engine.disk.as_ref(), path, limits));
+            manifest.design.budget.as_ref().map(|limits| Allowance::new(engine.disk.as_ref(), path, "sweep", limits));
         Runs { engine, path, manifest, prepared, allowance }
     }
 
@@ -185,38 +184,15 @@ impl<'a> Runs<'a> {
         self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
     }
 
-    /// As [`Runs::drive`], but leaves a run at once whose lock is held. Workers that waited for locks would go through short runs in step: each
-    /// waits while the other makes a run.
-    pub(super) fn drive_free(
-        &self,
-        runs: &[RunId],
-        jobs: usize,
-        hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
-    ) -> Result<usize, DriveError> {
-        let make = |engine: &Engine<'_>, run| match under_way(engine.disk.as_ref(), &self.folder(run)) {
-            true => Ok(Made::Held),
-            false => self.make(engine, run),
-        };
-        self.engine.at_once(runs, jobs, &make, hear)
-    }
-
     /// Starts a run, resumes it, or reads its results.
-    fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Made<Done>, DriveError> {
+    pub(super) fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Made<Done>, DriveError> {
         let dir = self.folder(run);
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
         let name = format!("{}/{}", self.manifest.arms[run.arm].folder, self.seed(run));
-        if let Some(allowance) = &self.allowance
-            && !allowance.reserve(&name, allowance.most(&prepared, &engine.budget)?)?
-        {
-            return Ok(Made::Stopped);
-        }
-        let made = engine.whole(&prepared, &dir, "sweep.json")?.and_then(|whole| self.done(whole, &dir))?;
-        if let (Some(allowance), Made::Done(done)) = (&self.allowance, &made) {
-            allowance.settle(&name, &done.totals)?;
-        }
-        Ok(made)
+        let named = (name.as_str(), "sweep.json");
+        whole_within(engine, self.allowance.as_ref(), named, &prepared, &dir)?.and_then(|whole| self.done(whole, &dir))
     }
 
     fn done(&self, whole: Whole<'_>, dir: &Path) -> Result<Done, DriveError> {

@@ -2,6 +2,7 @@
 
 use super::begin::Stopping;
 use super::contrasts::{self, ARM, ContrastRow};
+use super::evaluation::{self, EvaluationRow};
 use super::folder::{ARMS_FILE, SweepManifest, run_folder};
 use super::mark::SWEEP_FILE;
 use super::pool::{Done, HealthRow};
@@ -41,6 +42,7 @@ pub struct ArmRow {
 pub(super) struct Results {
     pub arms: Vec<ArmRow>,
     pub contrasts: Vec<ContrastRow>,
+    pub evaluation: Vec<EvaluationRow>,
     pub sensitivity: Vec<SensitivityRow>,
     pub search: Vec<SearchRow>,
     pub digest: String,
@@ -73,11 +75,12 @@ impl Results {
             })
             .collect();
         let contrasts = contrasts::rows(design, &metrics, &values);
+        let evaluation = evaluation::rows(design, &metrics, &values);
         let sensitivity = sensitivity::rows(design, &metrics, &values);
         let search = search::rows(design, &|name| values_of(name, runs));
         let digests: Vec<&str> = runs.iter().flatten().map(|run| run.digest.as_str()).collect();
         let digest = digest_of(digests.join("\n").as_bytes()).to_string();
-        Results { arms, contrasts, sensitivity, search, digest, metrics }
+        Results { arms, contrasts, evaluation, sensitivity, search, digest, metrics }
     }
 
     /// How the design's rule that adds seeds ended.
@@ -115,6 +118,9 @@ impl Results {
         let design = &manifest.design;
         let contrasts = contrasts::table(&self.contrasts);
         let mut tables = vec![self.runs_table(design, runs), self.summary_table(), contrasts, health_table(health)];
+        if !self.evaluation.is_empty() {
+            tables.push(evaluation::table(&self.evaluation));
+        }
         if design.sample.is_some() {
             tables.push(sensitivity::table(&self.sensitivity));
         }

@@ -3,13 +3,16 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
-use super::entry::CONSENT;
-use super::outcome::{self, BenchRun, DERIVED, RANKED, Runs, Values};
+use super::outcome::{self, BenchRun, DERIVED, FOLDERS_NAME, RANKED, Runs, Values};
+use super::plan::{CheckPlan, below, is_check};
 use super::{Entry, FILE, shown};
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
 use crate::sweep::WatchSweep;
 use crate::systems::entry::{Arm, Claim, DecidedBy, Finding, Over};
+use crate::workers::{
+    PlannedRun, PlannedRuns, Planning, Progress, Task, WorkSummary, planned, planned_otherwise, sharing,
+};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::{Node, Origin, TreeError, Value};
 use polity_stats::{FEW, holm};
@@ -72,6 +75,8 @@ pub struct Checked {
     pub quick: bool,
     /// Runs of all arms, each counted once.
     pub runs: usize,
+    /// Those that other processes were working on.
+    pub held: usize,
     /// The result of every claim; empty unless all runs have ended.
     pub claims: Vec<ClaimReport>,
     /// Number of claims with unexpected results.
@@ -158,9 +163,19 @@ struct Bench {
     out: PathBuf,
     runs: Vec<BenchRun>,
     known: BTreeMap<PathBuf, usize>,
+    /// Number of arms so far, in all their variants.
+    arms: usize,
 }
 
+/// A claim with the runs of its variants, whether simulated models answer, and what the machine lacks, if so.
+type Planned<'a> = (&'a Entry, &'a Claim, Vec<(Look<'a>, Vec<Runs>)>, bool, Option<String>);
+
 impl Bench {
+    /// The folders of all runs, from that of the check.
+    fn names(&self) -> Vec<String> {
+        self.runs.iter().map(|run| below(&self.out, &run.dir)).collect()
+    }
+
     /// The index of a run, which is added if it is new.
     fn add(&mut self, system: &str, arm: &str, prepared: Prepared, claim: &Claim) -> usize {
         let (by_item, chained) = (claim.over == Over::Items, DERIVED.iter().any(|name| claim.metric.starts_with(name)));
@@ -177,7 +192,7 @@ impl Bench {
         }
         let short: String = digest.chars().take(16).collect();
         let dir = self.out.join(system).join(format!("{arm}-{short}"));
-        self.runs.push(BenchRun { dir, prepared, by_item, chained, ranked });
+        self.runs.push(BenchRun { dir, prepared, by_item, chained, ranked, arm: self.arms });
         self.known.insert(key, self.runs.len() - 1);
         self.runs.len() - 1
     }
@@ -320,6 +335,7 @@ impl Asked<'_> {
                 prepared.tree.edit("seed", Node::built(Value::Int(seed as i64)))?;
                 runs.push(bench.add(&entry.name, name, prepared, claim));
             }
+            bench.arms += 1;
             arms.push(runs);
         }
         Ok((arms, simulated))
@@ -334,19 +350,19 @@ impl Asked<'_> {
         draws.chain(region).chain(breaks)
     }
 
-    /// Makes all missing runs, and returns the result of every claim.
-    ///
-    /// # Errors
-    /// Errors in a system's files, and errors that stop a run.
-    pub fn check(&self, engine: &Engine<'_>, watch: &mut dyn WatchSweep) -> Result<Checked, DriveError> {
-        let mut bench = Bench { out: self.out.to_path_buf(), runs: Vec::new(), known: BTreeMap::new() };
+    /// The runs of all claims, each once. `lacking`: by system, what the machine lacks that planned the check; `None` for this machine.
+    fn bench(
+        &self,
+        engine: &Engine<'_>,
+        lacking: Option<&BTreeMap<String, String>>,
+    ) -> Result<(Bench, Vec<Planned<'_>>), DriveError> {
+        let mut bench = Bench { out: self.out.to_path_buf(), runs: Vec::new(), known: BTreeMap::new(), arms: 0 };
         let mut plans = Vec::new();
         for entry in self.entries {
-            let lacks = entry.system.needs.iter().find_map(|need| match need.as_str() {
-                CONSENT => (!engine.outside.allow_tools)
-                    .then(|| "its tools start programs or ask hosts; --allow-tools allows that".to_owned()),
-                need => engine.providers.for_model(need).and_then(|provider| provider.check(need)).err(),
-            });
+            let lacks = match lacking {
+                Some(lacking) => lacking.get(&entry.name).cloned(),
+                None => entry.lacks(engine),
+            };
             let mut any = false;
             for claim in &entry.system.claims {
                 let (mut looks, mut simulated) = (Vec::new(), entry.system.simulated);
@@ -372,12 +388,75 @@ impl Asked<'_> {
                 )));
             }
         }
+        Ok((bench, plans))
+    }
+
+    /// Writes the folder and makes no run: workers make them ([`Asked::work`]). A folder in which the same is planned stays as it is.
+    /// `systems`: the folder of all systems.
+    ///
+    /// # Errors
+    /// Errors in a system's files; [`DriveError::Folder`] for a folder with another check.
+    pub fn plan(&self, engine: &Engine<'_>, systems: &Path) -> Result<Planning, DriveError> {
+        let lacking: BTreeMap<String, String> =
+            self.entries.iter().filter_map(|entry| Some((entry.name.clone(), entry.lacks(engine)?))).collect();
+        let (bench, _) = self.bench(engine, Some(&lacking))?;
+        let plan = CheckPlan::of(self, systems, lacking, bench.names());
+        let disk = engine.disk.as_ref();
+        let there = || match is_check(disk, self.out) {
+            false => Ok(false),
+            true => match plan.differs_from(&CheckPlan::read(disk, self.out)?) {
+                Some(why) => Err(planned_otherwise(self.out, "check", &why)),
+                None => Ok(true),
+            },
+        };
+        let write = || {
+            claim_shared(disk, self.out)?;
+            plan.write(disk, self.out)
+        };
+        Ok(Planning { runs: bench.runs.len(), already: planned(&there, &write)? })
+    }
+
+    /// Makes those runs of a part of a planned check that nobody has made.
+    ///
+    /// # Errors
+    /// [`DriveError::Folder`] if the systems have changed since the plan; those of runs.
+    pub fn work(
+        &self,
+        engine: &Engine<'_>,
+        task: Task,
+        progress: &mut Progress<'_>,
+    ) -> Result<WorkSummary, DriveError> {
+        let plan = CheckPlan::read(engine.disk.as_ref(), self.out)?;
+        let (bench, _) = self.bench(engine, Some(&plan.lacking))?;
+        plan.check(self.out, &bench.names())?;
+        let run = |(run, name): (BenchRun, String)| PlannedRun { name, prepared: run.prepared, group: run.arm };
+        let names = bench.names();
+        let runs: Vec<PlannedRun> = bench.runs.into_iter().zip(names).map(run).collect();
+        PlannedRuns { folder: self.out, runs: &runs, allowance: None, says: FOLDERS_NAME }.work(engine, task, progress)
+    }
+
+    /// Makes all missing runs, and returns the result of every claim. If the check is planned, its runs are those of the plan.
+    ///
+    /// # Errors
+    /// Errors in a system's files, and errors that stop a run.
+    pub fn check(&self, engine: &Engine<'_>, watch: &mut dyn WatchSweep) -> Result<Checked, DriveError> {
+        let plan = match is_check(engine.disk.as_ref(), self.out) {
+            true => Some(CheckPlan::read(engine.disk.as_ref(), self.out)?).filter(|plan| plan.is_of(self)),
+            false => None,
+        };
+        let (bench, plans) = self.bench(engine, plan.as_ref().map(|plan| &plan.lacking))?;
+        let shared = plan.as_ref().map(|_| sharing(engine, self.out));
+        let engine = shared.as_ref().unwrap_or(engine);
+        if let Some(plan) = &plan {
+            plan.check(self.out, &bench.names())?;
+        }
         let order: Vec<usize> = (0..bench.runs.len()).collect();
         let mut checked = Checked {
             status: RunStatus::NotRun,
             out: self.out.display().to_string(),
             quick: self.quick,
             runs: order.len(),
+            held: 0,
             claims: Vec::new(),
             failed: 0,
         };
@@ -388,7 +467,8 @@ impl Asked<'_> {
         checked.status = RunStatus::Stopped;
         let mut values: Vec<Option<Values>> = vec![None; order.len()];
         let mut done = 0;
-        engine.at_once(&order, self.jobs, &|engine, at| outcome::run(engine, &bench.runs[at]), &mut |at, of_run| {
+        let make = |engine: &Engine<'_>, at: usize| outcome::run(engine, &bench.runs[at]);
+        checked.held = engine.at_once(&order, self.jobs, &make, &mut |at, of_run| {
             values[at] = Some(of_run);
             done += 1;
             watch.progress(done, order.len());

@@ -4,11 +4,14 @@
 mod check;
 pub mod entry;
 mod outcome;
+mod plan;
 
 pub use check::{Asked, CLAIMS_FILE, Checked, ClaimReport, DRAWS, REGION, Variant};
 pub use outcome::QUANTITIES;
+pub use plan::{CHECK_FILE, CheckPlan, is_check};
 
-use self::entry::System;
+use self::entry::{CONSENT, System};
+use crate::run::Engine;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::{Invalid, TreeError, nearest};
 use polity_store::DriveError;
@@ -47,6 +50,17 @@ pub struct Entry {
     pub folder: PathBuf,
     /// The contents of its file.
     pub system: System,
+}
+
+impl Entry {
+    /// What this process lacks of what the system needs.
+    fn lacks(&self, engine: &Engine<'_>) -> Option<String> {
+        self.system.needs.iter().find_map(|need| match need.as_str() {
+            CONSENT => (!engine.outside.allow_tools)
+                .then(|| "its tools start programs or ask hosts; --allow-tools allows that".to_owned()),
+            need => engine.providers.for_model(need).and_then(|provider| provider.check(need)).err(),
+        })
+    }
 }
 
 /// All systems of a folder.

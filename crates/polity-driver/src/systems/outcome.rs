@@ -36,7 +36,12 @@ pub(super) struct BenchRun {
     pub chained: bool,
     /// Whether a claim is about a rank correlation over its items.
     pub ranked: bool,
+    /// The number of its arm, over all claims and variants.
+    pub arm: usize,
 }
+
+/// What says which run belongs into a folder, for errors.
+pub(super) const FOLDERS_NAME: &str = "its folder's name";
 
 /// The results of a run.
 #[derive(Clone)]
@@ -53,11 +58,11 @@ pub(super) type Runs = Vec<usize>;
 
 /// Makes a run, or reads it, and returns its results.
 pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Made<Values>, DriveError> {
-    engine.whole(&run.prepared, &run.dir, "its folder's name")?.and_then(|whole| values(engine, run, &whole))
+    engine.whole(&run.prepared, &run.dir, FOLDERS_NAME)?.and_then(|whole| values(engine, run, &whole))
 }
 
 fn values(engine: &Engine<'_>, run: &BenchRun, whole: &Whole<'_>) -> Result<Values, DriveError> {
-    let BenchRun { dir, prepared, by_item, chained, ranked } = run;
+    let BenchRun { dir, prepared, by_item, chained, ranked, .. } = run;
     let mut values: BTreeMap<String, f64> =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
     let mut of_items = BTreeMap::new();
