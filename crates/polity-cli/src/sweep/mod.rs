@@ -23,7 +23,9 @@ use polity_driver::health::meaning;
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Engine, Prepared, RunStatus};
-use polity_driver::sweep::{self, ContrastRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep};
+use polity_driver::sweep::{
+    self, ContrastRow, EvaluationRow, Limits, Stopping, SweepManifest, SweepSummary, WatchSweep, is_sweep,
+};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Design, Factor};
 use polity_stats::{FEW, Verdict};
