@@ -284,11 +284,13 @@ fn workers_share_a_planned_comparison() {
         "{said}"
     );
     // Each part has a run of every method.
-    for (part, runs) in [("0/2", ["single@1/1", "sc@3/1"]), ("1/2", ["single@1/2", "sc@3/2"])] {
+    for (part, runs) in [
+        ("0/2", ["chain-of-thought@1/1", "self-consistency@3/1"]),
+        ("1/2", ["chain-of-thought@1/2", "self-consistency@3/2"]),
+    ] {
         let worked = done(&alone(&folder, &["work", "shared", "--part", part, "--json"]));
         assert_eq!((&worked["done"], &worked["runs"]), (&2.into(), &2.into()));
         for run in runs {
-            let run = run.replace("sc@", "self-consistency@");
             assert!(folder.join("shared/runs/sim_medium/gsm8k-test-200").join(run).is_dir(), "{part}");
         }
     }

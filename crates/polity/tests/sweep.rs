@@ -472,6 +472,8 @@ fn arms_are_evaluated_as_learners() {
         ("0.5", "0.7", "")
     );
     assert!((value(fraction, "improvement") - tasks.iter().sum::<f64>() / 3.0).abs() < 1e-12, "{fraction:?} {tasks:?}");
+    let written = Command::new(env!("CARGO_BIN_EXE_polity")).args(["report", arg(&out)]).output().unwrap();
+    assert!(written.status.success(), "{written:?}");
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     for words in
         ["Evaluation over seeds", "Performance profiles", "interquartile mean, 95 % interval", "P(improvement)"]
