@@ -15,7 +15,8 @@ const CASES: [(usize, usize); 3] = [(24, 2_000), (1_000_000, 100), (64_000_000, 
 /// Processor time of this process so far, in seconds.
 fn processor() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let ticks: Vec<f64> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let ticks: Vec<f64> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().filter_map(|n| n.parse().ok()).collect();
     // User and system time, in hundredths of a second; the state before them is no number.
     (ticks.get(10).copied().unwrap_or(0.0) + ticks.get(11).copied().unwrap_or(0.0)) / 100.0
 }

@@ -12,8 +12,8 @@ use polity_driver::run::{Engine, Extent, Prepared, RunStatus, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_driver::spread::Spread;
 use polity_driver::systems::QUANTITIES;
-use polity_kernel::machine::Machine;
 use polity_kernel::layout::Layout;
+use polity_kernel::machine::Machine;
 use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::saved::{Part, Sink};
 use polity_kernel::scenario::{Assembled, assemble};
@@ -353,7 +353,8 @@ impl<'a> Suite<'a> {
         };
         let summaries: Vec<Result<Summary, String>> = std::thread::scope(|scope| {
             let run = &run;
-            let threads: Vec<_> = Spread::threads(n).into_iter().map(|spread| scope.spawn(move || run(spread))).collect();
+            let threads: Vec<_> =
+                Spread::threads(n).into_iter().map(|spread| scope.spawn(move || run(spread))).collect();
             let ended = threads.into_iter().map(|thread| thread.join());
             ended.map(|ended| ended.unwrap_or_else(|_| Err("a process panicked".into()))).collect()
         });

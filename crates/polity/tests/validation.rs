@@ -77,7 +77,14 @@ fn a_city_is_checked_without_its_people() {
     let registry = polity::registry();
     let prepared = of_file(&root().join("scenarios/city.yaml"), None).unwrap();
     let mut memory = MemoryBudget::unlimited();
-    let draft = outline_within(&prepared.tree, &registry, &prepared.inputs, polity_kernel::layout::Layout::default(), &mut memory).unwrap();
+    let draft = outline_within(
+        &prepared.tree,
+        &registry,
+        &prepared.inputs,
+        polity_kernel::layout::Layout::default(),
+        &mut memory,
+    )
+    .unwrap();
     let shared_context = draft.shared_context().unwrap();
     assert_eq!((draft.agents(), shared_context.population.len()), (8_400_000, 8_400_000));
     // Five ages and five boroughs: a new row starts when one of the two changes.

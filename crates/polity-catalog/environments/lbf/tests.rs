@@ -72,7 +72,7 @@ fn agents_that_walk_to_the_same_food_share_it() {
         played.rounds.iter().map(|round| metric(round, "mean-reward")).sum::<f64>()
     };
     let (loading, idle) = (got("load"), got("none"));
-    assert!(loading > 0.4 && idle == 0.0, "{loading} {idle}");
+    assert!(loading > 0.25 && idle == 0.0, "{loading} {idle}");
 }
 
 #[test]
