@@ -130,7 +130,7 @@ pub(crate) trait EnvironmentHost: Send + Sync {
     fn step(&self, state: &mut StateBox, moves: &[Move], draws: &mut Draws) -> Result<StepResult, Bug>;
     fn cut(&self, state: &StateBox) -> Result<bool, Bug>;
     fn to_json(&self, state: &StateBox) -> Result<serde_json::Value, Bug>;
-    fn from_json(&self, state: &serde_json::Value) -> Result<StateBox, String>;
+    fn read_json(&self, state: &serde_json::Value) -> Result<StateBox, String>;
     fn solved(&self, state: &StateBox, answer: Option<&str>) -> Result<Option<bool>, Bug>;
     fn estimate(&self, state: &StateBox) -> Result<Option<f64>, Bug>;
     fn save(&self, state: &StateBox) -> Result<Vec<u8>, Bug>;
@@ -209,7 +209,7 @@ impl<E: Environment> EnvironmentHost for Host<E> {
             .map_err(|error| Bug::internal(format!("an episode of `{}`: {error}", E::NAME)))
     }
 
-    fn from_json(&self, json: &serde_json::Value) -> Result<StateBox, String> {
+    fn read_json(&self, json: &serde_json::Value) -> Result<StateBox, String> {
         let state = E::State::deserialize(json)
             .map_err(|error| format!("this is no state of the environment `{}`: {error}", E::NAME))?;
         self.environment.accepts(&state)?;
@@ -381,7 +381,7 @@ impl Episode {
 
     /// Begins anew from a state, with no steps and no rewards so far; or returns why the environment cannot ([`Environment::accepts`]).
     pub fn begin_from(&mut self, state: &serde_json::Value) -> Result<(), String> {
-        self.state = self.environment.0.from_json(state)?;
+        self.state = self.environment.0.read_json(state)?;
         (self.steps, self.done) = (0, false);
         self.returns.fill(0.0);
         Ok(())

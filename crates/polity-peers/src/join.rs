@@ -90,10 +90,10 @@ impl Group {
         };
         let mut sockets: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
         let mut generation = if index == 0 { Some(handshake::nonce()?) } else { None };
-        for process in 0..index {
+        for (process, place) in sockets.iter_mut().enumerate().take(index) {
             let (socket, told) = self.connect(process, &side, generation, until)?;
             generation = Some(told);
-            sockets[process] = Some(socket);
+            *place = Some(socket);
         }
         let generation = generation.unwrap_or_default();
         if let Some(listener) = listener {

@@ -15,6 +15,9 @@ use crate::policy::Lane;
 use crate::world::{Birth, Split, Tally};
 use crate::{AgentId, BLOCK, Bug};
 
+/// By metrics with the same input, by block: the fold of each metric.
+type FoldsOfShard = Vec<Vec<Vec<Fold>>>;
+
 /// Splits the first part, with its length in front, off the bytes of a frame.
 fn split_off<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Bug> {
     let cut = || {
@@ -285,8 +288,7 @@ impl Society {
         let groups: Vec<&[&Measure]> = due.chunk_by(|a, b| a.reads == b.reads).collect();
         let (mut agents, mut rows) = (Digest::default(), Digest::default());
         // The shards of this process come first among the own ones; others in order around them.
-        let mut parts: Vec<Option<(Reduced, Option<Vec<Vec<Vec<Fold>>>>)>> =
-            (0..self.layout.count()).map(|_| None).collect();
+        let mut parts: Vec<Option<(Reduced, Option<FoldsOfShard>)>> = (0..self.layout.count()).map(|_| None).collect();
         for ((shard, reduced), folds) in own.clone().zip(reduced).zip(folds) {
             parts[shard] = Some((reduced, Some(folds)));
         }
