@@ -2,7 +2,12 @@
 //!
 //! Input: a line for each task of the first learner with its scores, an empty line, the same for the second one, an empty line, and
 //! a line of thresholds. Output: lines `NAME FIGURE LOW HIGH`.
-#![allow(clippy::print_stdout, clippy::expect_used, clippy::panic, reason = "a program for a script, which sees what is wrong")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a program for a script, which sees what is wrong"
+)]
 
 use polity_stats::Estimate;
 use polity_stats::evaluation::{Scores, aggregates, performance_profile, probability_of_improvement};
