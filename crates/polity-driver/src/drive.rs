@@ -3,6 +3,7 @@
 mod learned;
 mod orders;
 mod pace;
+mod together;
 
 pub use crate::past::Past;
 pub use crate::totals::{Resolutions, Totals};
@@ -13,12 +14,11 @@ pub use pace::{Pace, Paced};
 use crate::budget::Gate;
 use crate::recorder::Recorder;
 use crate::source::{Broken, FormChange, Ledger, Source};
-use crate::spread::{Agreed, Joined, Others, Wanted};
+use crate::spread::Others;
 use polity_kernel::ask::{Answer, Effect, EffectId, TargetKind};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::journal::{MAX_PAYLOAD, RECORD_HEADER};
-use polity_kernel::layout::Frame;
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
 use polity_store::DriveError;
@@ -652,48 +652,6 @@ impl Drive<'_> {
         self.writing.as_ref().map(|writing| writing.journal.clone()).or_else(log)
     }
 
-    /// Gives the frames of the society to the other processes, and it theirs. Process 0 takes the others' answers.
-    fn carry(&mut self, frames: Vec<Frame>, driven: &mut Driven, saved: Instant) -> Result<(), DriveError> {
-        let stop = self.stopping(driven);
-        let round = self.machine.next_round();
-        let wanted = match &self.writing {
-            Some(writing) => Wanted {
-                stop,
-                save: saved.elapsed().as_secs_f64() >= writing.snapshots.seconds,
-                gather: writing.recorder.gathers(round),
-            },
-            None => Wanted { stop, ..Wanted::default() },
-        };
-        let asked = self.stop.clone();
-        let Some(others) = &mut self.others else {
-            return Err(DriveError::Peers("the society has frames for other processes, but there are none".into()));
-        };
-        // A second interrupt ends the process; the first one waits for the end of the round.
-        let (frames, answers) = others.carry(frames, wanted, &mut || asked.may_wait())?;
-        if !answers.is_empty() {
-            answers.iter().for_each(|answer| driven.totals.count(answer));
-            if let Some(writing) = &mut self.writing {
-                let answers = append_answers(&writing.journal, answers)?;
-                writing.recorder.heard(&answers);
-            }
-        }
-        let seed = self.seed;
-        self.machine.receive(frames).map_err(|bug| DriveError::Bug { seed, bug })
-    }
-
-    /// What several processes agreed on for the end of the round; process 0 gets what it records of the others' agents.
-    fn gather(&mut self) -> Result<Agreed, DriveError> {
-        let Some(others) = &mut self.others else { return Ok(Agreed::default()) };
-        let agreed = others.agreed();
-        let ended = self.machine.society().is_some_and(polity_kernel::society::Society::has_ended);
-        let what = if ended { agreed.gather.1 } else { agreed.gather.0 };
-        if what.any() {
-            let asked = self.stop.clone();
-            others.gather(self.machine, what, self.seed, &mut || asked.may_wait())?;
-        }
-        Ok(agreed)
-    }
-
     /// Waits until someone can proceed; one commit for all answers so far. Leaves `ready` empty if the run is to stop.
     fn wait(
         &mut self,
@@ -817,20 +775,6 @@ impl Drive<'_> {
             *saved = Instant::now();
         }
         Ok(())
-    }
-
-    fn save(&mut self) -> Result<(), DriveError> {
-        let seed = self.seed;
-        let asked = self.stop.clone();
-        let others = match &mut self.others {
-            Some(others) => Some(others.states(self.machine, seed, &mut || asked.may_wait())?),
-            None => None,
-        };
-        match (&mut self.writing, others) {
-            (Some(writing), Some(others)) => writing.save(&Joined { machine: self.machine, others }, seed),
-            (Some(writing), None) => writing.save(self.machine, seed),
-            (None, _) => Ok(()),
-        }
     }
 
     fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {

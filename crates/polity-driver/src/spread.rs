@@ -237,14 +237,13 @@ impl Others {
         let Wanted { stop, save, gather } = wanted;
         let own = self.peers.index();
         let mut out = Vec::with_capacity(frames.len());
-        for Frame { to, bytes, .. } in frames {
+        for Frame { to, mut bytes, .. } in frames {
             let answers = if to == 0 { std::mem::take(&mut self.heard) } else { Vec::new() };
             let word = encode(&Word { stop, save, gather, answers })?;
-            let mut frame = Vec::with_capacity(8 + word.len() + bytes.len());
-            frame.extend((word.len() as u64).to_le_bytes());
-            frame.extend(word);
-            frame.extend(bytes);
-            out.push(frame);
+            // Behind the frame, which may be large: neither end has to move it.
+            bytes.extend_from_slice(&word);
+            bytes.extend((word.len() as u64).to_le_bytes());
+            out.push(bytes);
         }
         let others = (0..self.peers.count()).filter(|process| *process != own);
         let mut received = Vec::with_capacity(out.len());
@@ -256,10 +255,11 @@ impl Others {
         }
         for (from, mut frame) in others.zip(exchange(&mut self.peers, out, go_on)?) {
             let short = || DriveError::Peers("a word of another process is cut short".into());
-            let (length, rest) = frame.split_first_chunk::<8>().ok_or_else(short)?;
+            let (rest, length) = frame.split_last_chunk::<8>().ok_or_else(short)?;
             let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
-            let word: Word = decode(rest.get(..length).ok_or_else(short)?)?;
-            frame.drain(..8 + length);
+            let start = rest.len().checked_sub(length).ok_or_else(short)?;
+            let word: Word = decode(&rest[start..])?;
+            frame.truncate(start);
             self.agreed.stop |= word.stop;
             if from == 0 {
                 self.agreed.save |= word.save;

@@ -193,7 +193,11 @@ impl<'a> Suite<'a> {
                 .failures
                 .push(format!("{what}: digest {} instead of {}", got.summary.digest, expected.summary.digest)),
             Ok(got) => match (tables(expected.disk.as_ref()), tables(got.disk.as_ref())) {
-                (Ok(a), Ok(b)) if a == b => {}
+                (Ok(a), Ok(b)) if a == b => match (weights(expected.disk.as_ref()), weights(got.disk.as_ref())) {
+                    (Ok(a), Ok(b)) if a == b => {}
+                    (Ok(_), Ok(_)) => self.failures.push(format!("{what}: same digest, different weights")),
+                    (Err(e), _) | (_, Err(e)) => self.failures.push(format!("{what}: {e}")),
+                },
                 (Ok(a), Ok(b)) => {
                     let differ: Vec<&String> = a.iter().filter(|(k, v)| b.get(*k) != Some(v)).map(|(k, _)| k).collect();
                     self.failures.push(format!("{what}: same digest, different tables: {differ:?}"));
@@ -565,6 +569,18 @@ fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
         }
     }
     Ok(all)
+}
+
+/// The files of weights that a run has written.
+fn weights(disk: &dyn Disk) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let folder = Path::new(RUN).join("weights");
+    let read = || {
+        if !disk.exists(&folder)? {
+            return Ok(Vec::new());
+        }
+        disk.list(&folder)?.into_iter().map(|name| Ok((name.clone(), disk.read(&folder.join(name))?))).collect()
+    };
+    read().map_err(|error: std::io::Error| error.to_string())
 }
 
 fn last_metrics(disk: &dyn Disk) -> Result<BTreeMap<String, f64>, String> {

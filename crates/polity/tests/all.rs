@@ -74,6 +74,7 @@ mod traces;
 mod validation;
 mod view;
 mod wire;
+mod workers;
 
 /// As in the program `polity`.
 #[global_allocator]

@@ -379,7 +379,7 @@ impl<'a> Arena<'a> {
         Ok(Planning { runs: runs.len(), already: planned(&there, &write)? })
     }
 
-    /// Makes those runs of a part of a planned comparison that nobody has made.
+    /// Makes the missing runs of one part of a planned comparison.
     ///
     /// # Errors
     /// [`DriveError::Input`] if the comparison was not planned; those of runs.

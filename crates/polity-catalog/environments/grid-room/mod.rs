@@ -39,7 +39,7 @@ const CHANNELS: [(&str, &str); 3] = [
     ("state", "of a door: 0 open, 1 closed, 2 locked"),
 ];
 
-/// What there is in the room.
+/// Objects in the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
@@ -55,7 +55,7 @@ pub enum Task {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// What there is in the room.
+    /// Objects in the room.
     task: Task,
     /// Rows and columns with the walls; 5 to 50.
     size: u8,

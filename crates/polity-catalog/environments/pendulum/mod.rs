@@ -53,7 +53,7 @@ pub struct Pendulum {
 /// The state of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Swing {
-    /// Angle from upright in radians, which goes on counting beyond a full turn, and its speed in rad/s.
+    /// Angle from upright in radians, not wrapped at full turns, and its speed in rad/s.
     angle: f64,
     speed: f64,
     steps: u32,

@@ -2,7 +2,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::learning::{Experience, NONE, Replay, Seen};
-use crate::testing::{metric, open, play, play_with, refused};
+use crate::testing::{metric, open, play, refused};
 use polity_kernel::machine::Machine;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Inputs;
@@ -54,14 +54,6 @@ fn a_batch_is_drawn_from_rounds_and_what_came_after() {
         assert_eq!((batch.choices[i], batch.ended[i]), ((t + who) % 3, t == 2));
         assert_eq!(batch.rewards[i], then as f32 / 100.0);
     }
-}
-
-#[test]
-fn weights_are_the_same_for_any_number_of_shards() {
-    let scenario = balancing(80, &json!({"hidden": [16], "learning_starts": 10}));
-    let [one, two] = [1, 2].map(|shards| play_with(&scenario, &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
 }
 
 #[test]

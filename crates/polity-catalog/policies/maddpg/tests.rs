@@ -3,9 +3,8 @@
 
 use super::{gumbels, marked};
 use crate::learning::best;
-use crate::testing::{metric, play, play_with, refused};
+use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::scenario::Inputs;
 use polity_nn::Array;
 use serde_json::{Value, json};
 
@@ -33,13 +32,6 @@ fn pairs_agree_on_what_is_best() {
     let mut scenario = spreading(602, &json!({"stop": 600}));
     scenario["world"] = json!({"kind": "two-step-game"});
     assert_eq!(metric(play(&scenario).rounds.last().unwrap(), "mean-reward"), 8.0);
-}
-
-#[test]
-fn weights_are_the_same_for_any_number_of_shards() {
-    let [one, two] = [1, 2].map(|shards| play_with(&spreading(80, &json!({})), &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
 }
 
 #[test]

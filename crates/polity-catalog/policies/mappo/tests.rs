@@ -2,7 +2,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::learning::{NONE, Replay, Seen, Teams, Together};
-use crate::testing::{metric, open, play, play_with, refused};
+use crate::testing::{metric, open, play, refused};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Inputs;
 use polity_nn::Array;
@@ -88,13 +88,6 @@ fn agents_spread() {
     let learned = reached(json!({}));
     let blind = reached(json!({"observe": ["velocity-x"]}));
     assert!(learned > blind + 3.0, "{learned}, {blind}");
-}
-
-#[test]
-fn weights_are_the_same_for_any_number_of_shards() {
-    let [one, two] = [1, 2].map(|shards| play_with(&spreading(2, 60, &json!({})), &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
 }
 
 #[test]

@@ -3,8 +3,7 @@
 
 use super::{Episodes, Part, Played};
 use crate::learning::{NONE, Seen, Step};
-use crate::testing::{metric, play, play_with, refused};
-use polity_kernel::scenario::Inputs;
+use crate::testing::{metric, play, refused};
 use polity_nn::Array;
 use serde_json::{Value, json};
 
@@ -56,13 +55,6 @@ fn poles_are_balanced_by_those_who_look_ahead() {
     assert!(learned > 100.0, "{learned}");
     let blind = reached(json!({"discount": 0.0}));
     assert!(blind < 45.0, "{blind}");
-}
-
-#[test]
-fn weights_are_the_same_for_any_number_of_shards() {
-    let [one, two] = [1, 2].map(|shards| play_with(&balancing(300, &json!({})), &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Learners of tasks whose solutions are known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use crate::testing::{metric, play, play_with, refused};
-use polity_kernel::scenario::Inputs;
+use crate::testing::{metric, play, refused};
 use serde_json::{Value, json};
 
 fn balancing(rounds: u32, more: &Value) -> Value {
@@ -39,14 +38,6 @@ fn entropy_is_adjusted_to_the_one_aimed_at() {
         let found = share(part);
         assert!((found - expected).abs() < 0.06, "{found}, not {expected}");
     }
-}
-
-#[test]
-fn weights_are_the_same_for_any_number_of_shards() {
-    let scenario = balancing(80, &json!({"hidden": [16], "learning_starts": 10, "target_entropy": 0.5}));
-    let [one, two] = [1, 2].map(|shards| play_with(&scenario, &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    assert_eq!(one.society.weights().unwrap(), two.society.weights().unwrap());
 }
 
 #[test]

@@ -416,7 +416,7 @@ impl Asked<'_> {
         Ok(Planning { runs: bench.runs.len(), already: planned(&there, &write)? })
     }
 
-    /// Makes those runs of a part of a planned check that nobody has made.
+    /// Makes the missing runs of one part of a planned check.
     ///
     /// # Errors
     /// [`DriveError::Folder`] if the systems have changed since the plan; those of runs.

@@ -388,7 +388,12 @@ impl Society {
         if let Some(newborn) = agent.checked_sub(at_start) {
             return self.newborns.get(newborn as usize).copied();
         }
-        block::spans(&self.plan.cohorts).into_iter().find(|(_, ids)| ids.contains(&agent)).map(|(cohort, _)| cohort)
+        let mut end = 0;
+        let is_in = |agents: &u32| {
+            end += agents;
+            agent < end
+        };
+        self.plan.cohorts.iter().position(is_in).map(|cohort| cohort as u16)
     }
 
     fn begin_round(&mut self) -> Result<(), Bug> {

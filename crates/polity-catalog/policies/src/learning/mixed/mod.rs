@@ -2,6 +2,8 @@
 
 mod mixer;
 mod params;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use super::{Learner, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best};
 pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
