@@ -30,6 +30,11 @@ impl Past {
         self.broken.push((id, charged));
     }
 
+    /// Requests that may have been answered, although no answer is recorded.
+    pub(crate) fn in_doubt(&self) -> BTreeSet<EffectId> {
+        self.broken.iter().filter(|(_, charged)| charged.is_some()).map(|(id, _)| *id).collect()
+    }
+
     /// Totals of the recorded answers.
     #[must_use]
     pub fn totals(&self) -> Totals {

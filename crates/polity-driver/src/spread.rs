@@ -18,6 +18,7 @@ use polity_store::DriveError;
 use polity_store::journal::Journal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -139,6 +140,8 @@ pub(crate) struct Start {
     pub state: Option<Vec<u8>>,
     /// All recorded answers, of whatever process.
     pub answers: Vec<Answer>,
+    /// Requests that may have been answered before, of whatever process.
+    pub in_doubt: BTreeSet<EffectId>,
     /// Whether the run has just begun, so that older logs belong to another one.
     pub begins: bool,
     /// How the run ended, if it has: then there is nothing to do.

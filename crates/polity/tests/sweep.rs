@@ -11,7 +11,6 @@ use crate::harness::{
 use crate::harness::{prepared, write_scenario};
 use polity_driver::sweep::{self, Limits, WatchSweep};
 use polity_kernel::rng::{Draws, Stream};
-use polity_models::mock_server::{MockServer, Options};
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};

@@ -1,19 +1,10 @@
 //! Processes that share the runs of a sweep: the tables of one process, one budget and one rate limit for all, and kills.
 
-use crate::harness::{arg, command, engine, polity, prepared, rules, said, scratch, write_scenario};
-use crate::sweep::{csv, design, done, folders, outcome, steady, sweep_of};
-use polity_driver::sweep::{self, Limits, WatchSweep};
-use polity_kernel::rng::{Draws, Stream};
+use crate::harness::{Said, arg, command, polity, said, scratch, write_scenario};
+use crate::sweep::{design, done, folders, outcome, steady, sweep_of};
 use polity_models::mock_server::{MockServer, Options};
-use polity_store::DriveError;
-use polity_store::disk::{Disk, RealDisk};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use serde_json::json;
 use std::fs;
-use std::num::NonZeroUsize;
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

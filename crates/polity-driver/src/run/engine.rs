@@ -13,13 +13,13 @@ use crate::drive::{
     Drive, Driven, Ending, GRACE, Learned, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers,
     ledger,
 };
-use crate::health::alarms;
+use crate::health::{Alarm, alarms};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Batches, Faults, NullSource, Outside, Ranks, WithPeople};
 use crate::spread::{Others, Spread};
 use crate::traces::{Trace, Traced};
-use polity_kernel::ask::{Answer, Asker, Effect, Usage};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, TargetKind, Usage};
 use polity_kernel::event::Event;
 use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Outcome};
@@ -37,6 +37,7 @@ use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
 use polity_store::snapshots::Snapshots;
 use polity_store::tables::{Reader, settle};
 use polity_store::{DriveError, memory};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -100,7 +101,7 @@ pub(super) fn checks_of(
     machine.society().map_or(Ok(Vec::new()), |society| checks(scenario, &prepared.inputs, society))
 }
 
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
@@ -184,10 +185,16 @@ impl Engine<'_> {
     }
 
     /// Builds the part of the machine that this process computes: all of it, unless the run is spread over several.
-    pub(super) fn assemble_part(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
-        let Some(spread) = &self.spread else { return self.assemble(prepared) };
+    pub(super) fn assemble_part(&self, prepared: &Prepared) -> Result<Assembled, DriveError> {
+        let Some(spread) = &self.spread else { return Ok(self.assemble(prepared)?) };
         let Prepared { tree, inputs, .. } = prepared;
-        assemble_within(tree, self.registry, inputs, spread.layout(), &mut self.memory_budget())
+        let machine = assemble_within(tree, self.registry, inputs, spread.layout(), &mut self.memory_budget())?;
+        match machine.models().iter().find(|model| TargetKind::of(model) == TargetKind::Human) {
+            Some(person) => Err(DriveError::Input(format!(
+                "`{person}` is asked by one process only, so a society with people runs in one process"
+            ))),
+            None => Ok(machine),
+        }
     }
 
     fn assemble_within(&self, prepared: &Prepared, memory: &mut MemoryBudget) -> Result<Assembled, TreeError> {
@@ -350,23 +357,8 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Step, DriveError> {
         let agents = machine.agents();
-        let batched = self.batched(machine, manifest);
-        let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
-        let mailbox = Mailbox::of(self.disk.clone(), folder.path());
-        let timeout = scenario.humans.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
-        let named = folder.path().display().to_string();
-        let batches = Batches::open(
-            self.providers.clone(),
-            self.disk.clone(),
-            folder.path(),
-            batched,
-            self.outside.batch_pause,
-            self.outside.notes.clone(),
-        )?;
-        let in_doubt = past.broken.iter().filter(|(_, charged)| charged.is_some()).map(|(id, _)| *id).collect();
-        let recorded = Some((batches, ledger(&journal), in_doubt));
-        let asked = self.source(scenario, &prices, ranks(scenario, machine), recorded);
-        let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
+        let (mut source, prices) =
+            self.asking(scenario, manifest, machine, folder.path(), &journal, past.in_doubt())?;
         let control = Control::open(self.disk.clone(), folder.path())?;
         let learned = Learned::new(self.disk.clone(), folder.path());
         let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot, learned };
@@ -414,6 +406,29 @@ impl Engine<'_> {
         Ok(summary?.map_or(Step::Changed(folder), Step::ended))
     }
 
+    /// Who answers the questions of a run, and what they take. `dir`: where batches and questions to people are kept; `in_doubt`: requests
+    /// that may have been answered before.
+    pub(super) fn asking(
+        &self,
+        scenario: &Scenario,
+        manifest: &Manifest,
+        machine: &Assembled,
+        dir: &Path,
+        journal: &Journal,
+        in_doubt: BTreeSet<EffectId>,
+    ) -> Result<(WithPeople, Prices), DriveError> {
+        let batched = self.batched(machine, manifest);
+        let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
+        let mailbox = Mailbox::of(self.disk.clone(), dir);
+        let timeout = scenario.humans.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
+        let (disk, notes) = (self.disk.clone(), self.outside.notes.clone());
+        let batches =
+            Batches::open(self.providers.clone(), disk, dir, batched, self.outside.batch_pause, notes.clone())?;
+        let recorded = Some((batches, ledger(journal), in_doubt));
+        let asked = self.source(scenario, &prices, ranks(scenario, machine), recorded);
+        Ok((WithPeople::new(asked, mailbox, dir.display().to_string(), timeout, notes), prices))
+    }
+
     /// The trace of this process's work on a run, if requested.
     pub(super) fn trace(&self, manifest: &Manifest, folder: &Folder) -> Option<Trace> {
         let to = self.outside.traces.as_ref()?;
@@ -432,35 +447,7 @@ impl Engine<'_> {
         manifest: &Manifest,
         began: Instant,
     ) -> Result<Summary, DriveError> {
-        let (status, rounds, digest, reason) = match driven.ending {
-            Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
-            Ending::Stopped | Ending::Changed => {
-                (RunStatus::Stopped, round, driven.chain.map_or(String::new(), |d| d.to_string()), None)
-            }
-            Ending::TimeUp => {
-                (RunStatus::Budget, round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(TIME_UP.into()))
-            }
-            Ending::Exhausted(reason) => {
-                (RunStatus::Budget, round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(reason))
-            }
-        };
-        Ok(Summary {
-            status,
-            run: folder.path().display().to_string(),
-            digest,
-            agents,
-            rounds,
-            wall_seconds: began.elapsed().as_secs_f64(),
-            totals: driven.totals,
-            simulated: manifest.simulated,
-            is_priced: manifest.is_priced(),
-            commits: driven.commits,
-            first_difference: None,
-            reason,
-            health: alarms(tables)?,
-            round_ms: median(driven.round_ms),
-            peak_memory_mb: peak_memory_mb(),
-        })
+        Ok(summarised(driven, folder.path(), (agents, round), manifest, alarms(tables)?, began))
     }
 
     /// Continues a run that was killed or stopped. A finished run is only summarised.
@@ -701,6 +688,41 @@ impl Engine<'_> {
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
         let begun = self.begin(&prepared, out, Some(origin), story.past, watch)?;
         self.continued(begun, watch)
+    }
+}
+
+/// What is told about a drive that has ended. `agents` at the start; `round`: the next one.
+pub(super) fn summarised(
+    driven: Driven,
+    run: &Path,
+    (agents, round): (u32, u32),
+    manifest: &Manifest,
+    health: Vec<Alarm>,
+    began: Instant,
+) -> Summary {
+    let so_far = driven.chain.map_or(String::new(), |digest| digest.to_string());
+    let (status, rounds, digest, reason) = match driven.ending {
+        Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
+        Ending::Stopped | Ending::Changed => (RunStatus::Stopped, round, so_far, None),
+        Ending::TimeUp => (RunStatus::Budget, round, so_far, Some(TIME_UP.into())),
+        Ending::Exhausted(reason) => (RunStatus::Budget, round, so_far, Some(reason)),
+    };
+    Summary {
+        status,
+        run: run.display().to_string(),
+        digest,
+        agents,
+        rounds,
+        wall_seconds: began.elapsed().as_secs_f64(),
+        totals: driven.totals,
+        simulated: manifest.simulated,
+        is_priced: manifest.is_priced(),
+        commits: driven.commits,
+        first_difference: None,
+        reason,
+        health,
+        round_ms: median(driven.round_ms),
+        peak_memory_mb: peak_memory_mb(),
     }
 }
 

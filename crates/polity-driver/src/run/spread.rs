@@ -1,15 +1,14 @@
 //! A run over several processes: process 0 leads and writes the run folder, the others help.
 
 use super::claim;
-use super::engine::{Engine, ranks};
+use super::engine::{Engine, summarised};
 use super::journal_summary::read_journal;
 use super::manifest::{Build, Manifest};
 use super::prepare::Prepared;
-use super::summary::{RunStatus, Summary, peak_memory_mb};
-use crate::drive::{Drive, Driven, Ending, GRACE, Past, TIME_UP, Watch, append, append_answers, ledger};
-use crate::people::Mailbox;
+use super::summary::Summary;
+use crate::drive::{Drive, Driven, Ending, GRACE, Past, Watch, append, append_answers};
 use crate::recorder::Recorder;
-use crate::source::{Batches, Declared, Outside, WithPeople};
+use crate::source::{Declared, Outside};
 use crate::spread::{Logged, Others, Spread, Start};
 use polity_kernel::BLOCK;
 use polity_kernel::digest::FileHash;
@@ -17,7 +16,6 @@ use polity_kernel::event::Event;
 use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::scenario::{Assembled, Budget, MemoryBudget, Scenario, assemble_within};
-use polity_models::models::prices::Prices;
 use polity_peers::Peers;
 use polity_store::DriveError;
 use polity_store::disk::create_dir_durably;
@@ -214,7 +212,8 @@ impl Engine<'_> {
         }
         journal.commit()?;
         let answers = past.answers.values().cloned().collect();
-        Others::lead(peers, &Start { state, answers, begins, ended: None }, &mut go_on)
+        let in_doubt = past.in_doubt();
+        Others::lead(peers, &Start { state, answers, in_doubt, begins, ended: None }, &mut go_on)
     }
 
     /// Computes the agents of this process until the run ends.
@@ -237,33 +236,8 @@ impl Engine<'_> {
         let (logged, end) = self.logged(&dir)?;
         let peers = engine.join(spread, &prepared.digest())?;
         let mut go_on = || self.stop.may_wait();
-        let (mut others, Start { state, answers, begins, ended }) = Others::follow(peers, &logged, &mut go_on)?;
-        let summary = |driven: Driven, agents, round| {
-            let digest = driven.chain.map_or(String::new(), |digest| digest.to_string());
-            let (status, rounds, digest, reason) = match driven.ending {
-                Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
-                Ending::Stopped | Ending::Changed => (RunStatus::Stopped, round, digest, None),
-                Ending::TimeUp => (RunStatus::Budget, round, digest, Some(TIME_UP.into())),
-                Ending::Exhausted(reason) => (RunStatus::Budget, round, digest, Some(reason)),
-            };
-            Summary {
-                status,
-                run: out.display().to_string(),
-                digest,
-                agents,
-                rounds,
-                wall_seconds: began.elapsed().as_secs_f64(),
-                totals: driven.totals,
-                simulated: manifest.simulated,
-                is_priced: manifest.is_priced(),
-                commits: driven.commits,
-                first_difference: None,
-                reason,
-                health: Vec::new(),
-                round_ms: super::engine::median(driven.round_ms),
-                peak_memory_mb: peak_memory_mb(),
-            }
-        };
+        let (mut others, Start { state, answers, in_doubt, begins, ended }) =
+            Others::follow(peers, &logged, &mut go_on)?;
         if let Some(outcome) = ended {
             let driven = Driven {
                 ending: Ending::Done(outcome),
@@ -274,7 +248,7 @@ impl Engine<'_> {
                 round_ms: Vec::new(),
                 parts: Default::default(),
             };
-            return Ok(summary(driven, machine.agents(), 0));
+            return Ok(summarised(driven, out, (machine.agents(), 0), &manifest, Vec::new(), began));
         }
         if let Some(state) = state {
             machine.restore(&state).map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
@@ -296,26 +270,7 @@ impl Engine<'_> {
             others.log_event(&Event::Broke { id, charged: Some(most) })?;
         }
         let past = Past { answers: answers.into_iter().map(|answer| (answer.id, answer)).collect(), ..Past::default() };
-        let batched = engine.batched(&machine, &manifest);
-        let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
-        let timeout = scenario.humans.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
-        let batches = Batches::open(
-            self.providers.clone(),
-            self.disk.clone(),
-            &dir,
-            batched,
-            self.outside.batch_pause,
-            self.outside.notes.clone(),
-        )?;
-        let asked = engine.source(
-            &scenario,
-            &prices,
-            ranks(&scenario, &machine),
-            Some((batches, ledger(&log), Default::default())),
-        );
-        let mailbox = Mailbox::of(self.disk.clone(), &dir);
-        let mut source =
-            WithPeople::new(asked, mailbox, dir.display().to_string(), timeout, self.outside.notes.clone());
+        let (mut source, _) = engine.asking(&scenario, &manifest, &machine, &dir, &log, in_doubt)?;
         let agents = machine.agents();
         let budget = scenario.budget.with(&self.budget);
         let drive = Drive {
@@ -340,7 +295,7 @@ impl Engine<'_> {
         };
         let driven = drive.run()?;
         log.close()?;
-        Ok(summary(driven, agents, machine.next_round()))
+        Ok(summarised(driven, out, (agents, machine.next_round()), &manifest, Vec::new(), began))
     }
 
     /// Reads what this process logged before, if it did.
