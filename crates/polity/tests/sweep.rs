@@ -484,7 +484,6 @@ fn arms_are_evaluated_as_learners() {
     assert!(!plain.join("evaluation.csv").exists() && said.json["evaluation"] == json!([]));
 }
 
-
 /// In a vote an expert is worth something, and a layman less than nothing: ties go to the first member, the expert.
 #[test]
 fn leaving_one_out_shows_what_each_member_is_worth() {
