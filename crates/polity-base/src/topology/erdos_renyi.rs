@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(error(ErdosRenyi::default(), 10), "give either `mean_degree` or `probability`");
         assert_eq!(
             error(probability(0.5), 1_000_000),
-            "probability: this would make about 2.500e11 ties, but at most 2.500e8 are allowed; give a `mean_degree` instead, which does not grow with the society"
+            "probability: this would make about 2.500e11 ties, but at most 2.000e9 are allowed; give a `mean_degree` instead, which does not grow with the society"
         );
     }
 }

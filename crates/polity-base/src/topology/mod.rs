@@ -41,8 +41,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// The most arcs a topology may have (a tie between two agents is two arcs): two gigabytes of them.
-pub const MAX_ARCS: u64 = 500_000_000;
+/// The most arcs a topology may have (a tie between two agents is two arcs): sixteen gigabytes of them, numbered by `u32`.
+pub const MAX_ARCS: u64 = 4_000_000_000;
 
 /// Who can hear whom.
 #[derive(Clone, Debug, PartialEq, Eq)]

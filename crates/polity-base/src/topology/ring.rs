@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(error(2, 2), "neighbours: 2 is not possible; allowed: none with 2 agents; a ring needs at least 3");
         assert!(
             error(1_000_000, 1_000_001)
-                .starts_with("neighbours: this would make about 5.000e11 ties, but at most 2.500e8")
+                .starts_with("neighbours: this would make about 5.000e11 ties, but at most 2.000e9")
         );
     }
 }
