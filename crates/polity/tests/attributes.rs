@@ -290,8 +290,18 @@ fn a_parameter_from_a_column_is_the_same_as_cohorts_by_condition() {
 fn metrics_by_group_are_those_of_the_agents_of_the_group() {
     let folder = scratch("attributes-by");
     write_survey(&folder);
-    let (found, _) = tables_of(&scenario(complete(), json!([{"policy": deffuant(json!(3))}])), &folder, 3);
+    let cohorts = json!([
+        {"name": "young", "where": "age < 40", "policy": deffuant(json!(3))},
+        {"policy": deffuant(json!(1))},
+    ]);
+    let mut scenario = scenario(complete(), cohorts);
+    scenario["metrics"].as_array_mut().unwrap().push(json!({"kind": "mean", "of": "opinion", "by": "cohort"}));
+    let (found, _) = tables_of(&scenario, &folder, 3);
     let last = numbers(&found, "agents", "opinion.last");
+    let cohort = words(&found, "agents", "cohort");
+    for group in ["young", "cohort-1"] {
+        assert!(cohort.iter().any(|name| name == group), "{cohort:?}");
+    }
     let (party, school) = (words(&found, "agents", "party"), numbers(&found, "agents", "school"));
     let mean = |of: &dyn Fn(usize) -> bool| {
         let values: Vec<f64> = (0..last.len()).filter(|i| of(*i)).map(|i| last[i].unwrap()).collect();
@@ -315,6 +325,9 @@ fn metrics_by_group_are_those_of_the_agents_of_the_group() {
             let name = format!("opinion.mean[party={group}, school={level}]");
             close(&name, mean(&|i| party[i] == group && school[i] == Some(level)));
         }
+    }
+    for group in ["young", "cohort-1"] {
+        close(&format!("opinion.mean[cohort={group}]"), mean(&|i| cohort[i] == group));
     }
     close("opinion.mean", mean(&|_| true));
     let ages: Vec<f64> = numbers(&found, "agents", "age").into_iter().map(Option::unwrap).collect();

@@ -320,13 +320,13 @@ fn society(
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
-    let leaves = leaves(tree, registry, inputs, &shared_context, &sizes, layout)?;
+    let leaves = leaves(tree, registry, inputs, &shared_context, (&sizes, &names), layout)?;
     reserve_states(tree, &sizes, &shared_context, &leaves, layout, memory)?;
     let mut later = Vec::new();
     let mut messages = planned_messages(tree, 0, agents)?;
     for (at, tree) in changes(scenario, tree, &["world", "cohorts", MESSAGES])? {
         messages.extend(planned_messages(&tree, at, agents)?);
-        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, &sizes, layout)?));
+        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, (&sizes, &names), layout)?));
     }
     if lag > 0
         && let Some(i) = leaves.policies.iter().position(|policy| policy.cohort_host().is_some())
@@ -518,7 +518,7 @@ fn leaves(
     registry: &Registry,
     inputs: &Inputs,
     shared_context: &SharedContext,
-    sizes: &[u32],
+    (sizes, names): (&[u32], &[String]),
     layout: Layout,
 ) -> Result<Leaves, TreeError> {
     let agents = sizes.iter().sum();
@@ -565,7 +565,8 @@ fn leaves(
     }
     let of_world = interface.columns.len();
     let interface = interface_of(&*worlds[0], &policies);
-    let measurable = measures::Measurable { registry, world: &name, interface: &interface, of_world, population };
+    let measurable =
+        measures::Measurable { registry, world: &name, interface: &interface, of_world, population, cohorts: names };
     let mut measures = Vec::new();
     for (i, node) in scenario.metrics.iter().enumerate() {
         measures.extend(measurable.measures(node, &format!("metrics[{i}]"))?);

@@ -431,8 +431,8 @@ pub struct MessageSource {
 pub struct MetricKeys {
     /// What is measured: a column of the world, an act, or an attribute of the population.
     pub of: String,
-    /// Measure each group apart: an attribute of the population, or a list of attributes, whose values make the groups. The metric
-    /// `opinion.mean` becomes `opinion.mean[party=green]`, and so on.
+    /// Measure each group apart: an attribute of the population, or a list of attributes, whose values make the groups, or `cohort`. The
+    /// metric `opinion.mean` becomes `opinion.mean[party=green]`, and so on.
     #[serde(default)]
     pub by: Option<By>,
     /// Measure every this many rounds. Default: every round.

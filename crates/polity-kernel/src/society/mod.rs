@@ -35,7 +35,7 @@ use crate::{AgentId, BLOCK, Bug};
 use answers::Answers;
 pub(crate) use measure::interface_of;
 use plan::in_force;
-pub(crate) use plan::{Leaves, Measure, Plan, PlannedMessage, Reads, Subset, models_of};
+pub(crate) use plan::{Grouping, Leaves, Measure, Plan, PlannedMessage, Reads, Subset, models_of};
 use shard::{Shard, Turned};
 pub use state::Society;
 use state::{Order, Outset, SLICE, Slice, Stage};

@@ -20,12 +20,30 @@ pub(crate) enum Reads {
     Attribute(usize),
 }
 
-/// Some of the agents: those whose row of the population is in a group.
+/// What puts agents into groups.
+#[derive(Clone, Debug)]
+pub(crate) enum Grouping {
+    /// The group of each row of the population; `u32::MAX` for a row that no agent has.
+    Rows(Arc<[u32]>),
+    /// Their cohort.
+    Cohorts,
+}
+
+impl Grouping {
+    /// Returns whether both are the same grouping, and not only equal ones.
+    pub fn is(&self, other: &Grouping) -> bool {
+        match (self, other) {
+            (Grouping::Rows(rows), Grouping::Rows(others)) => Arc::ptr_eq(rows, others),
+            (Grouping::Cohorts, Grouping::Cohorts) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Some of the agents: a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Subset {
-    /// The group of each row; `u32::MAX` for a row that no agent has.
-    pub of_row: Arc<[u32]>,
-    /// The group.
+    pub by: Grouping,
     pub group: u32,
 }
 

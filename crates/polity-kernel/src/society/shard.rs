@@ -1,7 +1,7 @@
 //! A shard: a run of consecutive blocks, in lanes that threads process.
 
 use super::block::{Block, Segment, Span};
-use super::plan::{Measure, PlannedMessage, Policies, Reads, Subset, first_of, in_force};
+use super::plan::{Grouping, Measure, PlannedMessage, Policies, Reads, Subset, first_of, in_force};
 use crate::ask::{Answer, Effect};
 use crate::cohort::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
@@ -751,18 +751,21 @@ impl Shard {
         groups.resize_with(last_group.map_or(0, |group| group as usize + 1), Vec::new);
         let mut folds = Vec::with_capacity(measures.len());
         // The groups that values are split by. Metrics of the same groups follow one another.
-        let mut by: Option<&Arc<[u32]>> = None;
+        let mut split_by: Option<&Grouping> = None;
         for measure in measures {
-            let Some(Subset { of_row, group }) = &measure.subset else {
+            let Some(Subset { by, group }) = &measure.subset else {
                 folds.push(measure.host.fold(all));
                 continue;
             };
-            if !by.is_some_and(|by| Arc::ptr_eq(by, of_row)) {
-                by = Some(of_row);
+            if !split_by.is_some_and(|last| last.is(by)) {
+                split_by = Some(by);
                 groups.iter_mut().for_each(Vec::clear);
                 for (who, value) in whos.iter().zip(all.iter()) {
-                    let place = of_row.get(people.row(*who) as usize);
-                    if let Some(values) = place.and_then(|place| groups.get_mut(*place as usize)) {
+                    let place = match by {
+                        Grouping::Rows(of_row) => of_row.get(people.row(*who) as usize).copied(),
+                        Grouping::Cohorts => block.cohort_of(*who).map(u32::from),
+                    };
+                    if let Some(values) = place.and_then(|place| groups.get_mut(place as usize)) {
                         values.push(*value);
                     }
                 }

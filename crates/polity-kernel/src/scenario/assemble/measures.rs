@@ -7,9 +7,8 @@ use crate::population::groups::{By, Groups};
 use crate::population::{Column, Population};
 use crate::registry::Registry;
 use crate::scenario::MetricKeys;
-use crate::society::{Measure, Reads, Subset};
+use crate::society::{Grouping, Measure, Reads, Subset};
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
-use std::sync::Arc;
 
 /// The most groups that a metric is measured for.
 const MOST_GROUPS: usize = 100;
@@ -26,10 +25,14 @@ pub(super) struct Measurable<'a> {
     /// The number of columns of the world.
     pub of_world: usize,
     pub population: &'a Population,
+    /// The names of the cohorts.
+    pub cohorts: &'a [String],
 }
 
-/// The group of each row, by its place in the list of groups; `u32::MAX` for a row that no agent has.
-type Grouped = (Arc<[u32]>, Vec<String>);
+/// The name by which agents are grouped by cohort, unless the population has an attribute of that name.
+const COHORT: &str = "cohort";
+/// What makes the groups, and their labels.
+type Grouped = (Grouping, Vec<String>);
 /// A quantity, and its range if it has one.
 type Found = (Reads, Option<(f64, f64)>);
 
@@ -66,10 +69,10 @@ impl Measurable<'_> {
             let name = format!("{of}.{}", kind.name);
             return Ok(vec![Measure { host: open()?, reads, name, every, subset: None }]);
         };
-        let (of_row, groups) =
+        let (by, groups) =
             self.groups(&by).map_err(|message| own.blame(path, Invalid { key: "by".into(), message }))?;
         let measure = |(group, label): (u32, String)| {
-            let subset = Some(Subset { of_row: of_row.clone(), group });
+            let subset = Some(Subset { by: by.clone(), group });
             let name = format!("{of}.{}[{label}]", kind.name);
             Ok(Measure { host: open()?, reads: reads.clone(), name, every, subset })
         };
@@ -113,9 +116,14 @@ impl Measurable<'_> {
         Err(format!("the world `{}` has no quantity `{of}`{near} (it has {})", self.world, known.join(", ")))
     }
 
-    /// Returns the group of each row, and the groups that some agent is in.
+    /// Returns what makes the groups, and the groups that some agent is in.
     fn groups(&self, by: &By) -> Result<Grouped, String> {
-        let Groups { of_row, labels } = self.population.table().groups(by).map_err(|error| error.to_string())?;
+        let table = self.population.table();
+        if by.names() == [COHORT] && table.columns().all(|(name, _)| name != COHORT) {
+            let labels: Vec<String> = self.cohorts.iter().map(|name| format!("{COHORT}={name}")).collect();
+            return few(labels.len(), by).map(|()| (Grouping::Cohorts, labels));
+        }
+        let Groups { of_row, labels } = table.groups(by).map_err(|error| error.to_string())?;
         let mut sizes = vec![0u32; labels.len()];
         of_row.iter().zip(self.population.counts()).for_each(|(group, count)| sizes[*group as usize] += count);
         let mut places = vec![u32::MAX; labels.len()];
@@ -126,12 +134,17 @@ impl Measurable<'_> {
                 groups.push(label);
             }
         }
-        if groups.len() > MOST_GROUPS {
-            return Err(format!(
-                "{by} makes {} groups, but at most {MOST_GROUPS} can be measured; make fewer levels with `population.derive`",
-                groups.len()
-            ));
-        }
-        Ok((of_row.into_iter().map(|group| places[group as usize]).collect(), groups))
+        few(groups.len(), by)?;
+        Ok((Grouping::Rows(of_row.into_iter().map(|group| places[group as usize]).collect()), groups))
+    }
+}
+
+/// Refuses too many groups.
+fn few(groups: usize, by: &By) -> Result<(), String> {
+    match groups > MOST_GROUPS {
+        true => Err(format!(
+            "{by} makes {groups} groups, but at most {MOST_GROUPS} can be measured; make fewer levels with `population.derive`"
+        )),
+        false => Ok(()),
     }
 }
