@@ -15,7 +15,8 @@ use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
 use polity_store::disk::RealDisk;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ struct Case {
     answers: u64,
     rounds: u32,
     tables: Tables,
+    weights: BTreeMap<OsString, Vec<u8>>,
     wall: Duration,
     journal: u64,
     files: usize,
@@ -80,6 +82,12 @@ fn journal_len(run: &Path) -> u64 {
         .filter_map(|e| e.metadata().ok())
         .map(|m| m.len())
         .sum()
+}
+
+/// Returns what learners have learned: files by name.
+fn weights(run: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let files = std::fs::read_dir(run.join("weights")).into_iter().flatten().map(Result::unwrap);
+    files.map(|file| (file.file_name(), std::fs::read(file.path()).unwrap())).collect()
 }
 
 fn count_files(dir: &Path) -> usize {
@@ -128,6 +136,7 @@ impl Case {
             answers: said.json["answers"].as_u64().unwrap(),
             rounds: said.json["rounds"].as_u64().unwrap() as u32,
             tables: tables(&RealDisk, &whole),
+            weights: weights(&whole),
             wall,
             journal: journal_len(&whole),
             files: count_files(&whole),
@@ -232,6 +241,7 @@ impl Case {
             assert_eq!(said.text("digest"), self.digest, "{what}");
             assert_eq!(said.json["answers"].as_u64(), Some(self.answers), "{what}: {said:?}");
             assert_same_tables(&tables(&RealDisk, &run), &self.tables, &what);
+            assert!(weights(&run) == self.weights, "{what}: other weights");
             let (after, torn) = recorded(&run);
             assert!(!torn, "{what}");
             assert_asked_once(&before, &after, &what);
@@ -255,6 +265,24 @@ fn a_rule_society_survives_kills() {
 #[test]
 fn a_platform_survives_kills() {
     Case::new("platform", &platform(1000, 40), scratch("kill-platform")).survives(3);
+}
+
+/// Networks, what they learn from, and their optimisers are part of the state.
+#[test]
+fn a_training_survives_kills() {
+    let scenario = json!({
+        "name": "training", "seed": 2, "rounds": 120, "agents": 24, "topology": {"kind": "none"},
+        "world": {"kind": "spread"},
+        "cohorts": [
+            {"count": 12, "policy": {"kind": "mappo", "horizon": 10, "hidden": [16]}},
+            {"count": 12, "policy": {"kind": "qmix", "hidden": [16]}},
+        ],
+        "metrics": [{"kind": "mean", "of": "episode-return", "by": "cohort"}],
+        "snapshot": {"rounds": 7},
+    });
+    let case = Case::new("training", &scenario, scratch("kill-training"));
+    assert_eq!(case.weights.len(), 2);
+    case.survives(6);
 }
 
 #[test]
