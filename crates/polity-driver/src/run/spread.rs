@@ -167,11 +167,11 @@ impl Engine<'_> {
             Some(_) if agents as usize <= BLOCK * n => {
                 format!("too few agents: processes get whole blocks of {BLOCK}, so run it in one")
             }
-            Some(gain) if gain < 0.7 * n as f64 && saves => {
+            Some(gain) if gain < 0.75 * n as f64 && saves => {
                 "many messages cross: spread it only for memory; with threads one process is faster".into()
             }
-            Some(gain) if gain < 0.7 * n as f64 => "many messages cross: run it in one process, with threads".into(),
-            Some(_) => "few messages cross: if one machine has no more cores, spreading pays".into(),
+            Some(gain) if gain < 0.75 * n as f64 => "many messages cross: run it in one process, with threads".into(),
+            Some(_) => "few messages cross, or cheaply: if one machine has no more cores, spreading pays".into(),
         };
         Ok(SpreadForecast { processes: n, crossing, memory_mb: (alone, each), gain, advice })
     }
