@@ -48,6 +48,12 @@ MIXED = {"hidden": [32], "discount": 1, "epsilon_end": 1, "learning_rate": 0.003
 # Task, agents, rounds, parameters.
 LEARNERS = {
     "ppo": (CART_POLE, 64, 1_500, {"horizon": 32, "learning_rate": 0.002, "anneal": True, "entropy_weight": 0, "lambda": 0.9, "discount": 0.98}),
+    "dqn": (CART_POLE, 16, 4_000, {
+        "hidden": [64, 64], "minibatch": 64, "train_every": 16, "gradient_steps": 128, "target_update": 10, "learning_rate": 0.002,
+        "epsilon_rounds": 500, "epsilon_end": 0.04, "buffer_rounds": 6_000, "stop": 3_400,
+    }),
+    "reinforce": (CART_POLE, 32, 24_000, {"hidden": [32], "stop": 23_400}),
+    "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.3, "stop": 7_400}),
     "vdn": (TWO_STEPS, 16, 802, MIXED),
     "qmix": (TWO_STEPS, 16, 802, MIXED),
     "concaveq": (PAYOFFS, 16, 802, MIXED),
