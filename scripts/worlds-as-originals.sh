@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Environments of the catalogue that re-implement others', beside the original programs: both get the same starting states and the same
-# 10,000 actions each, through the Python package (`scripts/peers/worlds.py` says what is compared and how). Fails where they differ. Words
-# after the script's name are the environments to compare. Installs the programs from PyPI into a folder of its own, target/peers/worlds, and
+# 10,000 actions each, through the Python package (`scripts/peers/worlds.py` says what is compared and how, `scripts/peers/jaxmarl_worlds.py` for
+# JaxMARL's versions of some). Fails where they differ. Words after the script's name are the environments to compare; "JaxMARL overcooked" is
+# JaxMARL's version of one. Installs the programs from PyPI into folders of its own, target/peers/worlds and target/peers/jaxmarl, and
 # fetches one file that is not on PyPI from GitHub; POLITY_STAG_HUNT can name a copy of that file. Exit code 75: there is no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +13,8 @@ target="${CARGO_TARGET_DIR:-$repository/target}"
 folder=target/peers/worlds
 python_environment --exact "$folder/venv" numpy==2.4.6 gymnasium==1.4.0 pettingzoo==1.27.0 mpe2==1.1.1 lbforaging==2.0.0 minigrid==3.2.0 \
     overcooked_ai==1.1.0 rware==2.0.0
+# It wants other versions of the same packages.
+python_environment --exact target/peers/jaxmarl jaxmarl==0.2.0 pettingzoo==1.27.0
 # The program of Böhmer and others (predator-prey), at the commit whose rules are compared.
 stag_hunt="https://raw.githubusercontent.com/wendelinboehmer/dcg/4de100cddf7c3a7035cd89a47d7c1b8a878e7428/src/envs/stag_hunt.py"
 digest=6a6405c42ee835be52ea7ac0d5125932d631a38676b8e1987ad00b2bd51218f9
@@ -25,4 +28,14 @@ if [ ! -f "$POLITY_STAG_HUNT" ]; then
 fi
 echo "$digest  $POLITY_STAG_HUNT" | sha256sum --check --quiet
 python_package "$target"
-"$folder/venv/bin/python" scripts/peers/worlds.py compare "$@"
+worlds=() jaxmarl=()
+for world in "$@"; do
+    case $world in
+    JaxMARL*) jaxmarl+=("$world") ;;
+    *) worlds+=("$world") ;;
+    esac
+done
+if [ $# = 0 ] || [ ${#worlds[@]} != 0 ]; then "$folder/venv/bin/python" scripts/peers/worlds.py compare ${worlds[@]+"${worlds[@]}"}; fi
+if [ $# = 0 ] || [ ${#jaxmarl[@]} != 0 ]; then
+    target/peers/jaxmarl/bin/python scripts/peers/jaxmarl_worlds.py compare ${jaxmarl[@]+"${jaxmarl[@]}"}
+fi

@@ -57,6 +57,10 @@ class Original:
         """A chance that could be, to begin with."""
         return {}
 
+    def differences(self):
+        """What is known to be different and was compared with it undone, line by line."""
+        return []
+
 
 class Pendulum(Original):
     kind, seats, views = "pendulum", 1, 1e-6
@@ -366,29 +370,109 @@ class PredatorPrey(Original):
         return seen
 
 
-class Overcooked(Original):
+class Kitchen(Original):
+    """The kitchens of Overcooked. `rows` has their tiles: counters X, boxes O and D, pots P, windows S, floor."""
+
     kind, exact, seats, skips = "overcooked", True, 2, 300
-    LAYOUTS = {
-        "cramped-room": "cramped_room", "asymmetric-advantages": "asymmetric_advantages", "coordination-ring": "coordination_ring",
-        "forced-coordination": "forced_coordination", "counter-circuit": "counter_circuit_o_1order",
-    }
+    # The names of the program's layouts, by those of ours.
+    LAYOUTS: dict = {}
     ACTIONS = ["north", "south", "east", "west", "stay", "interact"]
+    WAYS = [(0, -1), (0, 1), (1, 0), (-1, 0)]
     CHANNELS = [
         "own", "other", "own-north", "own-south", "own-east", "own-west", "other-north", "other-south", "other-east", "other-west", "pot",
         "counter", "onion-box", None, "dish-box", "window", "onions-in-pot", None, "onions-in-soup", None, "time-left", "done", "dish",
         "onion", None, "urgent",
     ]
+    rows: list = []
+
+    def next_layout(self):
+        """One kitchen after the other."""
+        self.kitchens = getattr(self, "kitchens", -1) + 1
+        return list(self.LAYOUTS)[self.kitchens % len(self.LAYOUTS)]
+
+    def tiles(self, tile):
+        return [(x, y) for y, row in enumerate(self.rows) for x, one in enumerate(row) if one == tile]
+
+    def wish(self, held, things, draws):
+        """Cells on which a cook could act next, with what it holds. `things`: what lies on cells, as in the state."""
+        soups = {at: thing["Soup"] for at in self.tiles("P") if (thing := things.get(at))}
+        cooking = [at for at, soup in soups.items() if soup["cooked"] is not None]
+        counters = self.tiles("X")
+        if draws.random() < 0.15:
+            return counters
+        if held == "Onion":
+            filling = [at for at, soup in soups.items() if soup["cooked"] is None and soup["onions"] < 3]
+            return filling + [at for at in self.tiles("P") if at not in soups] or counters
+        if held == "Dish":
+            return cooking or counters
+        if held is not None:
+            return self.tiles("S")
+        full = [at for at, soup in soups.items() if soup["cooked"] is None and soup["onions"] == 3]
+        if full or cooking:
+            return full or [at for at, lies in things.items() if lies != "Onion" and at not in soups] + self.tiles("D")
+        return [at for at, lies in things.items() if lies == "Onion"] + self.tiles("O")
+
+    def choose(self, draws):
+        state = self.state()
+        width = len(self.rows[0])
+        things = {(i % width, i // width): thing for i, thing in enumerate(state["things"]) if thing is not None}
+        floor, chosen = set(self.tiles(" ")), []
+        for cook in state["cooks"]:
+            if draws.random() < 0.15:
+                chosen.append(draws.choice(self.ACTIONS))
+                continue
+            # The first step of a shortest way to a cell beside one of the wishes; counters if there is no way.
+            found, start = None, (cook["at"]["x"], cook["at"]["y"])
+            for wishes in [set(self.wish(cook["holds"], things, draws)), set(self.tiles("X"))]:
+                queue, seen = [(start, None)], {start}
+                while queue and found is None:
+                    at, first = queue.pop(0)
+                    ways = list(enumerate(self.WAYS))
+                    draws.shuffle(ways)
+                    for number, (dx, dy) in ways:
+                        to = (at[0] + dx, at[1] + dy)
+                        if to in wishes:
+                            acts = first is None and cook["facing"] == number
+                            found = 5 if acts else number if first is None else first
+                            break
+                        if to not in seen and to in floor:
+                            seen.add(to)
+                            queue.append((to, number if first is None else first))
+                if found is not None:
+                    break
+            chosen.append(self.ACTIONS[4 if found is None else found])
+        return chosen
+
+    def named(self, cells):
+        """What a cook sees, from the encoding by column, row and channel."""
+        seen = {}
+        for channel, name in enumerate(self.CHANNELS):
+            if name is None:
+                assert not cells[:, :, channel].any()
+                continue
+            for x in range(cells.shape[0]):
+                for y in range(cells.shape[1]):
+                    seen[f"{name}-{x}-{y}"] = float(cells[x, y, channel])
+        return seen
+
+
+class Overcooked(Kitchen):
+    """overcooked_ai."""
+
+    LAYOUTS = {
+        "cramped-room": "cramped_room", "asymmetric-advantages": "asymmetric_advantages", "coordination-ring": "coordination_ring",
+        "forced-coordination": "forced_coordination", "counter-circuit": "counter_circuit_o_1order",
+    }
 
     def begin(self, draws):
         from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
 
-        # One kitchen after the other.
-        self.kitchens = getattr(self, "kitchens", -1) + 1
-        layout = list(self.LAYOUTS)[self.kitchens % len(self.LAYOUTS)]
+        layout = self.next_layout()
         self.params = {"layout": layout, "shaping": 1.0}
         self.world = OvercookedGridworld.from_layout_name(self.LAYOUTS[layout])
+        self.rows = self.world.terrain_mtx
         self.now = self.world.get_standard_start_state()
-        self.served, self.goals = 0, [None, None]
+        self.served = 0
 
     def thing(self, thing):
         if thing is None or thing.name != "soup":
@@ -397,65 +481,13 @@ class Overcooked(Original):
 
     def state(self):
         cell = lambda at: {"x": at[0], "y": at[1]}  # noqa: E731
-        from overcooked_ai_py.mdp.actions import Direction
-
         cooks = [
-            {"at": cell(p.position), "facing": Direction.DIRECTION_TO_INDEX[p.orientation], "holds": self.thing(p.held_object)}
+            {"at": cell(p.position), "facing": self.WAYS.index(p.orientation), "holds": self.thing(p.held_object)}
             for p in self.now.players
         ]
         cells = [(x, y) for y in range(self.world.height) for x in range(self.world.width)]
         things = [self.thing(self.now.objects.get(at)) for at in cells]
         return {"cooks": cooks, "things": things, "served": self.served, "steps": self.now.timestep}
-
-    def wish(self, cook, draws):
-        """Cells on which the cook could act next, with what it holds."""
-        pots, held = self.world.get_pot_locations(), cook.held_object and cook.held_object.name
-        soups = {at: self.now.objects.get(at) for at in pots}
-        counters = self.world.get_counter_locations()
-        if draws.random() < 0.15:
-            return counters
-        if held == "onion":
-            return [at for at, soup in soups.items() if soup is None or not soup.is_full] or counters
-        if held == "dish":
-            return [at for at, soup in soups.items() if soup is not None and not soup.is_idle] or counters
-        if held == "soup":
-            return self.world.get_serving_locations()
-        full = [at for at, soup in soups.items() if soup is not None and soup.is_idle and len(soup.ingredients) == 3]
-        if full or any(soup is not None and not soup.is_idle for soup in soups.values()):
-            dishes = [at for at, lies in self.now.objects.items() if lies.name in ["dish", "soup"] and at not in pots]
-            return full or dishes + self.world.get_dish_dispenser_locations()
-        onions = [at for at, lies in self.now.objects.items() if lies.name == "onion"]
-        return onions + self.world.get_onion_dispenser_locations()
-
-    def choose(self, draws):
-        from overcooked_ai_py.mdp.actions import Direction
-
-        chosen = []
-        for i, cook in enumerate(self.now.players):
-            if draws.random() < 0.15:
-                chosen.append(draws.choice(self.ACTIONS))
-                continue
-            # The first step of a shortest way to a cell beside one of the wishes; counters if there is no way.
-            found = None
-            for wishes in [set(self.wish(cook, draws)), set(self.world.get_counter_locations())]:
-                queue, seen = [(cook.position, None)], {cook.position}
-                while queue and found is None:
-                    at, first = queue.pop(0)
-                    ways = list(enumerate(Direction.ALL_DIRECTIONS))
-                    draws.shuffle(ways)
-                    for number, (dx, dy) in ways:
-                        to = (at[0] + dx, at[1] + dy)
-                        if to in wishes:
-                            acts = first is None and cook.orientation == (dx, dy)
-                            found = 5 if acts else number if first is None else first
-                            break
-                        if to not in seen and to in self.world.get_valid_player_positions():
-                            seen.add(to)
-                            queue.append((to, number if first is None else first))
-                if found is not None:
-                    break
-            chosen.append(self.ACTIONS[4 if found is None else found])
-        return chosen
 
     def step(self, actions):
         from overcooked_ai_py.mdp.actions import Action
@@ -468,18 +500,7 @@ class Overcooked(Original):
         return [float(shared + own) for own in infos["shaped_reward_by_agent"]], ended, ended
 
     def seen(self):
-        seen = []
-        for cells in self.world.lossless_state_encoding(self.now, horizon=400):
-            one = {}
-            for channel, name in enumerate(self.CHANNELS):
-                if name is None:
-                    assert not cells[:, :, channel].any()
-                    continue
-                for x in range(self.world.width):
-                    for y in range(self.world.height):
-                        one[f"{name}-{x}-{y}"] = float(cells[x, y, channel])
-            seen.append(one)
-        return seen
+        return [self.named(cells) for cells in self.world.lossless_state_encoding(self.now, horizon=400)]
 
 
 class GridRoom(Original):
@@ -693,10 +714,10 @@ def same(found, expected, tolerance):
     return found == expected
 
 
-def compare(kind):
+def compare(name):
     import polity.pettingzoo
 
-    original, draws = WORLDS[kind](), random.Random(1)
+    original, draws = WORLDS[name](), random.Random(1)
     ours = {}
     steps, episodes, rewarded, largest = 0, 0, 0, 0.0
     tolerance = 0.0 if original.exact else 1e-9
@@ -706,27 +727,27 @@ def compare(kind):
         if isinstance(expected, float) and found != expected:
             largest = max(largest, abs(found - expected) / max(1.0, abs(expected)))
         if not same(found, expected, tolerance):
-            sys.exit(f"{kind}: after {steps} steps, {what} is {found}, not {expected}\n{json.dumps(original.state())}")
+            sys.exit(f"{name}: after {steps} steps, {what} is {found}, not {expected}\n{json.dumps(original.state())}")
 
     while steps < STEPS:
         original.begin(draws)
         key = json.dumps(original.params, sort_keys=True)
         if key not in ours:
-            ours[key] = polity.pettingzoo.parallel_env(kind, **original.params)
+            ours[key] = polity.pettingzoo.parallel_env(original.kind, **original.params)
         env = ours[key]
-        names = [field["name"] for field in env.game.about["numbers"]]
+        numbers = [field["name"] for field in env.game.about["numbers"]]
         kinds = [action["name"] for action in env.game.actions]
         env.reset(options={"state": {**original.state(), **original.luck()}})
         episodes, ended = episodes + 1, False
 
         def look():
             for seat, expected in enumerate(original.seen()):
-                assert set(expected) <= set(names), set(expected) - set(names)
-                missing = set(names) - set(expected)
+                assert set(expected) <= set(numbers), set(expected) - set(numbers)
+                missing = set(numbers) - set(expected)
                 assert not missing, f"not compared: {missing}"
-                found = dict(zip(names, observed[f"seat_{seat}"].tolist()))
-                for name, value in expected.items():
-                    check(f"the number {name} of seat {seat}", found[name], value, 0.0 if original.exact else original.views)
+                found = dict(zip(numbers, observed[f"seat_{seat}"].tolist()))
+                for number, value in expected.items():
+                    check(f"the number {number} of seat {seat}", found[number], value, 0.0 if original.exact else original.views)
 
         while not ended and steps < STEPS:
             actions = original.choose(draws)
@@ -748,12 +769,14 @@ def compare(kind):
             look()
             rewarded += any(expected)
     how = "exactly" if original.exact else f"states and rewards to {tolerance:g}, views to {original.views:g}; the largest difference is {largest:.1e}"
-    print(f"{kind}: {steps} steps of {episodes} episodes are those of the original ({how}); {rewarded} steps with rewards")
+    print(f"{name}: {steps} steps of {episodes} episodes are those of the original ({how}); {rewarded} steps with rewards")
+    for line in original.differences():
+        print(f"{name}: apart from this: {line}")
 
 
-def tape(kind, episodes=12, most=25):
+def tape(name, episodes=12, most=25):
     """Stretches of at most so many steps, from somewhere in an episode on. Of what is seen, they name the numbers that are not 0."""
-    original, draws = WORLDS[kind](), random.Random(2)
+    original, draws = WORLDS[name](), random.Random(2)
     for _ in range(int(episodes)):
         original.begin(draws)
         line = {"params": original.params} if original.params else {}
@@ -807,12 +830,16 @@ def foragers(fields=3_000, food=3, steps=50):
     print(f"mean return {np.mean(returns):.4f}, standard error {np.std(returns, ddof=1) / math.sqrt(fields):.4f}, {fields} fields")
 
 
-if __name__ == "__main__":
+def main(do, *words):
     warnings.simplefilter("ignore")
-    if sys.argv[1] == "tape":
-        tape(*sys.argv[2:])
-    elif sys.argv[1] == "foragers":
+    if do == "tape":
+        tape(*words)
+    elif do == "foragers":
         foragers()
     else:
-        for world in sys.argv[2:] or WORLDS:
+        for world in words or WORLDS:
             compare(world)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

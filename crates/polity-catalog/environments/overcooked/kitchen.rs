@@ -99,6 +99,15 @@ pub struct State {
     pub steps: u32,
 }
 
+/// How soup cooks in the pots of a kitchen.
+#[derive(Clone, Copy, Debug)]
+pub struct Pots {
+    /// Steps that a soup cooks.
+    pub cooking: u16,
+    /// Whether a pot with three onions begins by itself; otherwise a cook has to let it.
+    pub by_themselves: bool,
+}
+
 /// What an interaction did.
 #[derive(Debug, Default, PartialEq)]
 pub struct Done {
@@ -218,7 +227,7 @@ impl Map {
     }
 
     /// Lets a cook act on the cell before it. `waiting`: the pots that needed a dish when the step began.
-    pub fn interact(&self, state: &mut State, cook: usize, waiting: usize, cooking: u16) -> Done {
+    pub fn interact(&self, state: &mut State, cook: usize, waiting: usize, pots: Pots) -> Done {
         let Cook { at, facing, holds } = state.cooks[cook];
         let Some(cell) = self.size.beside(at, DIRECTIONS[usize::from(facing)]) else { return Done::default() };
         let place = self.size.index(cell);
@@ -236,10 +245,10 @@ impl Map {
                 }
                 (Some(Thing::Dish), lies)
             }
-            (Tile::Pot, None, Some(Thing::Soup(Soup { onions, cooked: None }))) => {
+            (Tile::Pot, None, Some(Thing::Soup(Soup { onions, cooked: None }))) if !pots.by_themselves => {
                 (None, Some(Thing::Soup(Soup { onions, cooked: Some(0) })))
             }
-            (Tile::Pot, Some(Thing::Dish), Some(Thing::Soup(soup))) if soup.is_done(cooking) => {
+            (Tile::Pot, Some(Thing::Dish), Some(Thing::Soup(soup))) if soup.is_done(pots.cooking) => {
                 done.shaped = FILLED;
                 (lies, None)
             }
@@ -278,10 +287,15 @@ impl Map {
     }
 
     /// Cooks for a step.
-    pub fn cook(&self, state: &mut State, cooking: u16) {
+    pub fn cook(&self, state: &mut State, pots: Pots) {
         for thing in state.things.iter_mut().flatten() {
-            if let Thing::Soup(Soup { cooked: Some(cooked), .. }) = thing {
-                *cooked = (*cooked + 1).min(cooking);
+            if let Thing::Soup(Soup { onions, cooked }) = thing {
+                if pots.by_themselves && *onions == ONIONS {
+                    cooked.get_or_insert(0);
+                }
+                if let Some(cooked) = cooked {
+                    *cooked = (*cooked + 1).min(pots.cooking);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ mod kitchen;
 mod tests;
 
 use crate::grid::{Cell, Size};
-use kitchen::{Cook, DIRECTIONS, Layout, Map, ONIONS, Soup, State, Thing, Tile};
+use kitchen::{Cook, DIRECTIONS, Layout, Map, ONIONS, Pots, Soup, State, Thing, Tile};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
 use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TextSlot};
@@ -70,13 +70,15 @@ pub struct Params {
     reward: f64,
     /// Steps that a soup cooks; 1 to 1,000.
     cooking: u16,
+    /// Whether a pot with three onions begins to cook by itself, as in JaxMARL; otherwise a cook has to let it.
+    self_cooking: bool,
     /// Weight of each cook's own rewards for steps on the way to a soup; 0 to 10.
     shaping: f64,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { layout: Layout::CrampedRoom, steps: 400, reward: 20.0, cooking: 20, shaping: 0.0 }
+        Params { layout: Layout::CrampedRoom, steps: 400, reward: 20.0, cooking: 20, self_cooking: false, shaping: 0.0 }
     }
 }
 
@@ -233,17 +235,18 @@ impl Environment for Overcooked {
     fn step(&self, state: &mut State, moves: &[Move], _: &mut Draws) -> StepResult {
         let mut actions = [usize::from(u8::MAX); 2];
         moves.iter().for_each(|made| actions[made.seat as usize] = usize::from(made.action));
+        let pots = Pots { cooking: self.params.cooking, by_themselves: self.params.self_cooking };
         let waiting = self.map.waiting_pots(state);
         let (mut served, mut shaped) = (0, [0.0; 2]);
         for cook in 0..2 {
             if actions[cook] == ACTIONS.len() - 1 {
-                let done = self.map.interact(state, cook, waiting, self.params.cooking);
+                let done = self.map.interact(state, cook, waiting, pots);
                 served += u32::from(done.soup == Some(ONIONS));
                 shaped[cook] = done.shaped;
             }
         }
         self.map.walk(state, actions.map(|action| (action < DIRECTIONS.len()).then_some(action)));
-        self.map.cook(state, self.params.cooking);
+        self.map.cook(state, pots);
         state.served += served;
         state.steps += 1;
         let shared = f64::from(served) * self.params.reward;

@@ -15,6 +15,27 @@ fn recorded_steps_are_those_of_overcooked_ai() {
     assert!(replayed.steps == 400 && replayed.rewarded > 200.0, "{replayed:?}");
 }
 
+/// Directions and places at the start are JaxMARL's, and so is a pot that cooks by itself.
+#[test]
+fn recorded_steps_are_those_of_jaxmarl() {
+    let replayed = replay("overcooked", include_str!("jaxmarl.jsonl"), 0.0);
+    assert!(replayed.steps == 400 && replayed.rewarded > 100.0, "{replayed:?}");
+}
+
+#[test]
+fn a_pot_cooks_by_itself_once_it_is_full() {
+    let mut episode = episode(&json!({"kind": "overcooked", "cooking": 5, "self_cooking": true}));
+    take(&mut episode, "-s n- w- i- e- n- i- w- w- i- e- n- i-");
+    // With two onions, nobody can let it cook.
+    take(&mut episode, "i- i-");
+    let pot = |episode: &Episode| episode.state().unwrap()["things"][2]["Soup"].clone();
+    assert_eq!(pot(&episode), json!({"onions": 2, "cooked": null}));
+    take(&mut episode, "w- w- i- e- n- i-");
+    assert_eq!(pot(&episode), json!({"onions": 3, "cooked": 1}));
+    take(&mut episode, "-- -- -- -- --");
+    assert_eq!(pot(&episode), json!({"onions": 3, "cooked": 5}));
+}
+
 fn episode(world: &Value) -> Episode {
     registry().make_env(&Node::from_json(world)).unwrap().begin(&Item::default(), 1, 0)
 }
