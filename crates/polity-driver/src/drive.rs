@@ -398,6 +398,9 @@ impl Drive<'_> {
                 Then::More => self.meanwhile(&mut open, driven)?,
                 Then::Exchange(frames) => self.carry(frames, driven, saved)?,
                 Then::Done(outcome) => {
+                    if driven.round_ms.is_empty() {
+                        self.gather_at_end()?;
+                    }
                     driven.ending = Ending::Done(outcome);
                     return Ok(());
                 }

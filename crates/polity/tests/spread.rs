@@ -3,10 +3,14 @@
 //! The long form: `bash scripts/campaigns.sh spread-kills`. Over network namespaces: `bash scripts/spread.sh`.
 
 use crate::harness::{
-    Tables, answers, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said,
-    scratch, tables, verify, write_scenario,
+    StopAfter, Tables, answers, arg, assert_asked_once, assert_same_tables, command, engine, events, from_env, polity,
+    prepared, rules, said, scratch, tables, verify, write_scenario,
 };
+use polity_driver::drive::Stop;
+use polity_driver::run::{Engine, RunStatus};
+use polity_driver::spread::Spread;
 use polity_kernel::ask::EffectId;
+use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
 use polity_store::disk::RealDisk;
 use serde_json::{Value, json};
@@ -130,6 +134,34 @@ fn several_processes_write_the_folder_of_one() {
     }
     let logged = logged(&people.folder.join("on-2"));
     assert!(!logged.is_empty() && (logged.len() as u64) < people.answers, "each process asks for its own agents");
+}
+
+/// The rounds are complete, and the end is not recorded: what is written then is that of the agents of all processes.
+#[test]
+fn a_run_that_stopped_after_its_last_round_has_its_end_written() {
+    let whole = Whole::new("spread-end", &rules(20_000, 6));
+    let prepared = prepared(&rules(20_000, 6), &whole.folder);
+    let out = whole.folder.join("ended");
+    let start = |rounds: u32| -> Vec<RunStatus> {
+        let one = |spread: Spread| {
+            let stop = Stop::default();
+            let mut watch = StopAfter(if spread.index() == 0 { rounds } else { u32::MAX }, stop.clone());
+            let engine = Engine { spread: Some(spread), stop, ..engine(Arc::new(RealDisk), 1, None) };
+            engine.run_spread(&prepared, &out, &mut watch).unwrap().status
+        };
+        std::thread::scope(|scope| {
+            let one = &one;
+            let threads: Vec<_> =
+                Spread::threads(2).into_iter().map(|spread| scope.spawn(move || one(spread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    };
+    // All stop together, at the end of the round after the one in which process 0 was asked to.
+    assert_eq!(start(5), [RunStatus::Stopped; 2]);
+    let (events, _) = events(Arc::new(RealDisk), &out).unwrap();
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::Round { .. })).count(), 6);
+    assert_eq!(start(u32::MAX), [RunStatus::Done; 2]);
+    whole.expect(&out, "stopped after the last round");
 }
 
 /// Kills processes of a run at random moments, and starts it again with another number of them, until it ends.

@@ -4,7 +4,7 @@ use super::{Drive, Driven, append_answers};
 use crate::spread::{Agreed, Joined, Wanted};
 use polity_kernel::layout::Frame;
 use polity_kernel::machine::Machine;
-use polity_kernel::society::Society;
+use polity_kernel::society::{Gather, Society};
 use polity_store::DriveError;
 use std::time::Instant;
 
@@ -49,6 +49,14 @@ impl Drive<'_> {
             others.gather(self.machine, what, self.seed, &mut || asked.may_wait())?;
         }
         Ok(agreed)
+    }
+
+    /// Gives process 0 what it writes at the end, where the rounds were complete before this start and only the end was not recorded.
+    pub(super) fn gather_at_end(&mut self) -> Result<(), DriveError> {
+        let Some(others) = &mut self.others else { return Ok(()) };
+        let asked = self.stop.clone();
+        let what = Gather { columns: true, ..Gather::default() };
+        others.gather(self.machine, what, self.seed, &mut || asked.may_wait())
     }
 
     /// Saves the state between two rounds; several processes save it together.

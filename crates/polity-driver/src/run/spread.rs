@@ -42,8 +42,8 @@ impl Prepared {
 
 /// Processor time of a message that stays in its process, and what one that crosses adds to it, in nanoseconds; measured by
 /// `scripts/spread.sh bench`.
-const MESSAGE_NS: f64 = 23.5;
-const CROSSING_NS: f64 = 20.0;
+const MESSAGE_NS: f64 = 78.0;
+const CROSSING_NS: f64 = 36.0;
 
 /// What a society over several processes would need and gain.
 #[derive(Clone, Debug, Serialize)]
