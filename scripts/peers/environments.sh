@@ -19,8 +19,9 @@ peer_environments() {
                 https://raw.githubusercontent.com/FLAIROx/JaxMARL/c793d095618c6d3edfb5632802348f57b70a4b94/baselines/IPPO/ippo_ff_mpe.py
             ;;
         torch)
-            python_environment --exact "$folder/torch" torch==2.15.0 vmas==1.5.2 stable-baselines3==2.9.0 pufferlib-core==3.0.23 tensorboard==2.21.0 ||
-                return
+            # pufferlib-core wants this PyTorch and no other.
+            python_environment --exact "$folder/torch" torch==2.9.0 vmas==1.5.2 stable-baselines3==2.9.0 pufferlib-core==3.0.23 gymnasium==1.4.0 \
+                tensorboard==2.21.0 || return
             ;;
         # It asks for an older Python than it needs, and for an older PyTorch than there is for this one.
         cleanrl)

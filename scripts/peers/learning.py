@@ -43,7 +43,8 @@ TWO_STEPS = Task("two-step game", {"kind": "two-step-game"}, "VDN 7, QMIX 8 (Ras
 PAYOFFS = Task("matrix game of QTRAN", {"kind": "matrix-game", "game": NON_MONOTONIC}, "the best is 8; monotonic mixtures get 0 (Son and others 2019)")
 SPREAD = Task("simple_spread", {"kind": "spread"}, "", window=100)
 
-# All choices are at random until an agent stops learning, as in the paper on QMIX; so each point is the end of runs that stop there.
+# All choices are at random until an agent stops learning, as in the paper on QMIX; so each point is the end of runs that stop there. The
+# rounds after that are whole episodes of best choices.
 MIXED = {"hidden": [32], "discount": 1, "epsilon_end": 1, "learning_rate": 0.003, "target_update": 50, "stop": 800}
 # Task, agents, rounds, parameters.
 LEARNERS = {
@@ -54,9 +55,9 @@ LEARNERS = {
     }),
     "reinforce": (CART_POLE, 32, 24_000, {"hidden": [32], "stop": 23_400}),
     "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.3, "stop": 7_400}),
-    "vdn": (TWO_STEPS, 16, 802, MIXED),
-    "qmix": (TWO_STEPS, 16, 802, MIXED),
-    "concaveq": (PAYOFFS, 16, 802, MIXED),
+    "vdn": (TWO_STEPS, 16, 806, MIXED),
+    "qmix": (TWO_STEPS, 16, 806, MIXED),
+    "concaveq": (PAYOFFS, 16, 806, MIXED),
     "mappo": (SPREAD, 48, 2_000, {"hidden": [32], "horizon": 25, "learning_rate": 0.003, "discount": 0.95, "reward_scale": 0.3}),
     "maddpg": (SPREAD, 48, 2_000, {"hidden": [32], "reward_scale": 0.3, "stop": 1_700}),
 }
@@ -218,7 +219,7 @@ def table(polity, folder, *learners):
                 theirs(folder, name)
     print()
     for task in [CART_POLE, TWO_STEPS, PAYOFFS]:
-        print(f"Known of the {task.name}: {task.known}.")
+        print(f"- {task.name}: {task.known}")
     if speeds.FAILED:
         sys.exit(f"not measured: {', '.join(speeds.FAILED)}")
 
