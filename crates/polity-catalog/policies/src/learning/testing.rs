@@ -65,7 +65,7 @@ pub fn players(agents: u32, rounds: u32) -> Value {
 
 /// Learners of cart-pole from data. `more`: further keys of the policy.
 pub fn learners(kind: &str, seed: u64, rounds: u32, more: &Value) -> Value {
-    let mut policy = json!({"kind": kind, "data": {"steps": {"file": "steps.csv"}}});
+    let mut policy = json!({"kind": kind, "gradient_steps": 4, "data": {"steps": {"file": "steps.csv"}}});
     more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
     json!({"seed": seed, "rounds": rounds, "agents": 16, "topology": {"kind": "none"},
         "world": {"kind": "cart-pole", "steps": 200}, "cohorts": [{"policy": policy}],
