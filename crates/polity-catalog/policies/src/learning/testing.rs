@@ -81,7 +81,7 @@ pub fn source(outcomes: &str) -> Value {
 pub fn batch(n: usize, inputs: usize) -> Batch {
     let mut draws = Draws::new(5, Stream::Learner, 0, 0);
     let mut random = |columns: usize| Array::new(n, columns, (0..n * columns).map(|_| draws.normal() as f32).collect());
-    let masks = || Array::new(n, 3, (0..3 * n).map(|i| if i % 7 == 2 { -1e9 } else { 0.0 }).collect());
+    let masks = || Array::new(n, 3, (0..3 * n).map(|i| if i % 3 == 2 && i % 7 < 3 { -1e9 } else { 0.0 }).collect());
     Batch {
         inputs: random(inputs),
         masks: masks(),
