@@ -33,6 +33,7 @@ fn specs(registry: &Registry, name: &str, items: Option<&Path>) -> Option<(Vec<T
         messages: true,
         calls: true,
         world: true,
+        steps: true,
         states: Some(1),
         ties: Some(true),
         network: Some(true),

@@ -14,7 +14,7 @@ use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::messages::Body;
 use polity_kernel::population;
 use polity_kernel::scenario::{Assembled, At, Check, Scenario};
-use polity_kernel::society::Gather;
+use polity_kernel::society::{Gather, Steps};
 use polity_kernel::topology::Topology;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -136,6 +136,7 @@ pub struct Recorder {
     agents: Option<usize>,
     states: Option<States>,
     messages: Option<usize>,
+    steps: Option<usize>,
     /// The world's own tables, in its order.
     world: Vec<usize>,
     metrics: usize,
@@ -185,7 +186,7 @@ impl Recorder {
             network,
             calls,
         } = Declared::of(machine, scenario, !checks.is_empty(), simulated);
-        let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = of_machine;
+        let MachineTables { shape, acts, agents, states, ties, messages, steps, world, items, first } = of_machine;
         let (record, evaluation) = (scenario.record, shape.evaluation);
         let lag = machine.society().map_or(0, |_| scenario.answers.lag());
         let pending = Pending::new(lag, evaluation, record.calls);
@@ -203,6 +204,7 @@ impl Recorder {
             agents,
             states,
             messages,
+            steps,
             world,
             metrics,
             rounds,
@@ -318,9 +320,10 @@ impl Recorder {
         let checks = |at: At| self.checks.iter().any(|check| check.at == at);
         let states = self.states.is_some_and(|states| (round + 1).is_multiple_of(states.every));
         let gather = Gather {
-            acts: self.acts.is_some() || self.watch.needs_acts(),
+            acts: self.acts.is_some() || self.steps.is_some() || self.watch.needs_acts(),
             messages: self.messages.is_some(),
             columns: states || checks(At::Round(round)),
+            seen: self.steps.is_some(),
         };
         let at_end = self.agents.is_some() || self.network.is_some() || checks(At::Last);
         (gather, Gather { columns: gather.columns || at_end, ..gather })
@@ -359,6 +362,9 @@ impl Recorder {
         }
         if let Some(table) = self.messages {
             self.push_messages(table, round, machine)?;
+        }
+        if let Some(table) = self.steps {
+            self.push_steps(table, &report, machine)?;
         }
         self.push_own(round, machine)?;
         self.push_states(round, machine)?;
@@ -409,6 +415,22 @@ impl Recorder {
             rest = later;
         }
         Ok(())
+    }
+
+    /// What the agents saw in a round, and what they chose.
+    fn push_steps(&mut self, table: usize, report: &RoundReport, machine: &Assembled) -> Result<(), DriveError> {
+        let Some(society) = machine.society() else { return Ok(()) };
+        let Steps { agents, cohorts, choices, values, seen } = society.steps(report);
+        let rows = agents.len();
+        let mut columns = vec![
+            Column::Same(Value::U32(report.round)),
+            Column::U32(agents),
+            Column::Code(cohorts),
+            Column::MaybeText(choices),
+            Column::MaybeF64(values),
+        ];
+        columns.extend(seen.into_iter().map(Column::F64));
+        Ok(self.tables.push(table, Batch { rows, columns })?)
     }
 
     /// Rows of the world's own tables.

@@ -134,6 +134,22 @@ pub struct ActionKind {
     pub doc: Name,
 }
 
+impl ActionKind {
+    /// Returns what an agent chose with an act of this kind, in words: its name, with the option if there are options.
+    #[must_use]
+    pub fn choice(&self, value: f64) -> Cow<'_, str> {
+        match &self.argument {
+            ActionArgument::Choice(options) => {
+                match named(value, options.len()).and_then(|i| options.get(i as usize)) {
+                    Some(option) => format!("{}: {option}", self.name).into(),
+                    None => self.name.as_ref().into(),
+                }
+            }
+            _ => self.name.as_ref().into(),
+        }
+    }
+}
+
 /// A column of the world, or of a policy's agent state, that metrics and tables may read: one number per agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorldColumn {
@@ -278,6 +294,11 @@ fn missing<'a>(
 }
 
 impl Interface {
+    /// Returns the numbers that agents see, in order of their slots.
+    pub fn numbers(&self) -> impl Iterator<Item = &Field> {
+        self.observation.iter().filter(|field| field.kind == FieldKind::Number)
+    }
+
     fn slot(&self, world: &str, name: &str, kind: FieldKind) -> Result<usize, String> {
         let fields = || self.observation.iter().filter(|f| f.kind == kind).map(|f| f.name.as_ref());
         let needs = match kind {
@@ -535,6 +556,12 @@ impl Observations {
             mine.values.extend_from_slice(&theirs.values);
             mine.texts.extend(theirs.texts.iter().map(|(end, text)| (before + end, text.clone())));
         }
+    }
+
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// Returns the observation of one row.

@@ -31,6 +31,8 @@ enum Op {
     Sum(Var),
     Columns(Var, usize),
     Join(Vec<Var>),
+    Rows(Var, Vec<u32>),
+    Stack(Vec<Var>),
     Reshape(Var),
     Abs(Var),
     Elu(Var),
@@ -214,6 +216,18 @@ impl<'w> Tape<'w> {
         self.put(Array::new(rows, columns, data), Op::Join(parts.to_vec()))
     }
 
+    /// Returns the chosen rows, in that order.
+    pub fn rows(&mut self, x: Var, rows: Vec<u32>) -> Var {
+        self.put(self.value(x).pick(&rows), Op::Rows(x, rows))
+    }
+
+    /// Returns the rows of several matrices with the same number of columns, one below the other.
+    pub fn stack(&mut self, parts: &[Var]) -> Var {
+        let mut value = Array::EMPTY;
+        parts.iter().for_each(|part| value.append(self.value(*part)));
+        self.put(value, Op::Stack(parts.to_vec()))
+    }
+
     /// Returns the same numbers, in rows of `columns` numbers each.
     pub fn reshape(&mut self, x: Var, columns: usize) -> Var {
         let of = self.value(x);
@@ -347,6 +361,23 @@ impl<'w> Tape<'w> {
                         let n = of(*part).columns();
                         let data = (0..g.rows()).flat_map(|row| g.row(row)[first..first + n].iter().copied());
                         give(*part, Array::new(g.rows(), n, data.collect()));
+                        first += n;
+                    }
+                }
+                Op::Rows(x, rows) => {
+                    let mut to = zeros(of(*x));
+                    let columns = to.columns();
+                    for (g, row) in (0..g.rows()).map(|row| g.row(row)).zip(rows) {
+                        let to = &mut to.data_mut()[*row as usize * columns..][..columns];
+                        to.iter_mut().zip(g).for_each(|(to, g)| *to += g);
+                    }
+                    give(*x, to);
+                }
+                Op::Stack(parts) => {
+                    let mut first = 0;
+                    for part in parts {
+                        let n = of(*part).rows();
+                        give(*part, g.part(first..first + n));
                         first += n;
                     }
                 }

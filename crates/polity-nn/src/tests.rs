@@ -120,6 +120,30 @@ fn gradients_through_time_are_slopes() {
 }
 
 #[test]
+fn gradients_of_steps_of_sequences_are_slopes() {
+    let mut draws = draws(6);
+    let mut weights = Weights::default();
+    let gru = Gru::new(&mut weights, "gru", [2, 3], &mut draws);
+    let head = Mlp::new(&mut weights, "head", &[3, 2], Activation::Tanh, 1.0, &mut draws);
+    let steps: Vec<Array> = (0..3).map(|_| random(4, 2, &mut draws)).collect();
+    check(&weights, |tape| {
+        let mut state = tape.input(Array::zeros(4, 3));
+        let mut states = Vec::new();
+        for step in &steps {
+            let x = tape.input(step.clone());
+            state = gru.on(tape, x, state);
+            states.push(state);
+        }
+        let all = tape.stack(&states);
+        // Some steps are left out, and one counts twice.
+        let some = tape.rows(all, vec![11, 0, 5, 5, 7]);
+        let y = head.on(tape, some);
+        let square = tape.square(y);
+        tape.sum(square)
+    });
+}
+
+#[test]
 fn gradients_of_a_mixer_are_slopes() {
     let mut draws = draws(4);
     let mut weights = Weights::default();

@@ -65,6 +65,7 @@ mod serve;
 mod spread;
 mod status;
 mod steering;
+mod steps;
 mod sweep;
 mod systems;
 mod templates;

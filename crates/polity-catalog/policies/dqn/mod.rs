@@ -4,12 +4,12 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, best};
+use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_nn::{Array, Mlp, NotFinite, Weights, gradients, outputs};
+use polity_nn::{Array, Mlp, NotFinite, Weights, gradients};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -25,12 +25,7 @@ pub struct Dqn {
 impl Dqn {
     /// Returns the values of all choices, for each row of what is seen; those that are not offered have very low ones.
     fn values(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        let [values] = outputs(weights, inputs.rows(), |tape, rows| {
-            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-            let values = self.q.on(tape, x);
-            [tape.add(values, mask)]
-        });
-        values
+        values_of(&self.q, weights, inputs, masks)
     }
 
     /// Moves the weights against the gradient of the mean of (Q(s, a) - y)² / 2, with y = r + γ Q'(s', argmax Q(s', ·)), where Q' has the

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start, best, sampled};
+use crate::learning::{Choose, Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start};
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::scenario::WeightsSource;
@@ -36,17 +36,6 @@ impl Default for Params {
     fn default() -> Self {
         Params { weights: None, choose: Choose::Best, reward: "last-reward".into() }
     }
-}
-
-/// How a choice is taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Choose {
-    /// The best one.
-    #[default]
-    Best,
-    /// By lot, with the probabilities of the network.
-    Sampled,
 }
 
 /// Agents with learned weights.
@@ -106,10 +95,7 @@ impl Learner for Learned {
 
     fn step(&self, chosen: &mut Chosen, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let logs = self.player.logs(&seen.inputs, &seen.mask);
-        let choices = now.choices(seen, |row, draws| match self.choose {
-            Choose::Best => best(logs.row(row)),
-            Choose::Sampled => sampled(logs.row(row), draws),
-        });
+        let choices = now.choices(seen, |row, draws| self.choose.of(logs.row(row), draws));
         *chosen = Chosen { agents: seen.agents.clone(), choices };
         Ok(())
     }

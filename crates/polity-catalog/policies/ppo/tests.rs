@@ -155,3 +155,47 @@ fn what_cannot_be_learned_is_refused() {
     let why = refused(&learners(1, 1, 2, &json!({"kind": "opinion"}), &json!({"reward": "opinion"})));
     assert!(why.contains("no action"), "{why}");
 }
+
+/// A corridor with a fork: which way is right is shown at the start alone.
+fn fork(seed: u64, rounds: u32, more: &Value) -> Value {
+    let world = json!({"kind": "formula-game", "players": 1, "rounds": 5,
+        "variables": {"way": {"initial": "1 if chance(0.5) else -1"}},
+        "actions": {"turn": {"options": ["left", "right"]}},
+        "phases": [{"actions": ["turn"]}],
+        "payoff": "0 if round < rounds - 1 else way * (1 if turn == 'right' else -1)",
+        "observations": {"cue": {"value": "way if round == 0 else 0", "doc": "the right way, at the start"}}});
+    let mut policy = json!({"observe": ["cue", "played"], "horizon": 20, "minibatch": 320, "learning_rate": 0.003,
+        "hidden": [32], "entropy_weight": 0.0});
+    more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
+    let mut scenario = learners(seed, rounds, 64, &world, &policy);
+    scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
+    scenario
+}
+
+#[test]
+fn only_those_who_remember_find_the_way() {
+    let remembered = reached(&fork(1, 1_200, &json!({"memory": {"gru": 16}})));
+    let (forgotten, plain) = (
+        reached(&fork(1, 1_200, &json!({"memory": {"gru": 16, "forgets": true}}))),
+        reached(&fork(1, 1_200, &json!({}))),
+    );
+    assert!(remembered > 0.9, "{remembered}");
+    // Chance is 0, with a standard error of 1/8.
+    assert!(forgotten.abs() < 0.5 && plain.abs() < 0.5, "{forgotten} {plain}");
+}
+
+#[test]
+fn memories_are_the_same_for_any_number_of_shards_and_are_not_played_by_others() {
+    let scenario = fork(2, 50, &json!({"memory": {"gru": 4}}));
+    let one = play_with(&scenario, &Inputs::default(), 1);
+    assert_eq!(one.outcome.digest, play_with(&scenario, &Inputs::default(), 2).outcome.digest);
+    let bytes = one.society.weights().unwrap().remove(0).1;
+    let inputs = Inputs { bytes: [("w.safetensors".to_owned(), bytes.into())].into(), ..Inputs::default() };
+    let mut scenario = fork(2, 5, &json!({"memory": {"gru": 4}, "weights": {"file": "w.safetensors"}, "stop": 0}));
+    assert!(open(&scenario, &inputs, 1).is_ok());
+    scenario["cohorts"][0]["policy"] = json!({"kind": "learned", "weights": {"file": "w.safetensors"}});
+    let why = open(&scenario, &inputs, 1).err().unwrap().to_string();
+    assert!(why.contains("memory: {gru: 4}"), "{why}");
+    let why = refused(&fork(2, 5, &json!({"memory": {"gru": 0}})));
+    assert!(why.contains("memory.gru"), "{why}");
+}

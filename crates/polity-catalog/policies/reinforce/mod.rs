@@ -5,15 +5,14 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Experience, Learner, Learning, Model, NONE, Now, Rollout, Seen, Start, Step, Trained, normalised,
+    Experience, Learner, Learning, Model, NONE, Now, Parts, Rollout, Seen, Start, Step, Trained, logs_of, normalised,
 };
 use params::Params;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::{AgentId, Invalid};
-use polity_nn::{Array, Mlp, NotFinite, Weights, gradients, outputs};
+use polity_nn::{Array, Mlp, NotFinite, Weights, gradients};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -26,22 +25,11 @@ pub struct Reinforce {
     policy: Mlp,
 }
 
-/// Which rounds since the last update are an agent's first whole episode.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Part {
-    /// None yet: it is in the midst of an episode that began before.
-    Waiting,
-    /// Those from this one on.
-    Playing(u32),
-    /// Those from the first to before the second.
-    Played(u32, u32),
-}
-
 /// The rounds since the last update, and which of them count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Episodes {
     rollout: Rollout,
-    parts: BTreeMap<AgentId, Part>,
+    parts: Parts,
 }
 
 impl Experience for Episodes {
@@ -61,18 +49,17 @@ pub struct Played {
 
 impl Played {
     /// Gathers the episodes that parts of a rollout name. `last`: what is seen now.
-    fn gather(rollout: &Rollout, parts: &BTreeMap<AgentId, Part>, last: &Seen, discount: f32) -> Self {
+    fn gather(rollout: &Rollout, parts: &Parts, last: &Seen, discount: f32) -> Self {
         let mut all = Played::default();
         let steps: Vec<&Step> = rollout.steps().collect();
         let seen = |at: usize| steps.get(at).map_or(last, |step| &step.seen);
-        for (who, part) in parts {
-            let Part::Played(from, to) = *part else { continue };
+        for (who, from, to) in parts.played() {
             let (mut gain, mut after) = (0.0f32, 0.0f32);
             for at in (from as usize..to as usize).rev() {
-                if let Ok(row) = seen(at + 1).agents.binary_search(who) {
+                if let Ok(row) = seen(at + 1).agents.binary_search(&who) {
                     gain += seen(at + 1).rewards[row];
                 }
-                let Ok(row) = steps[at].seen.agents.binary_search(who) else { continue };
+                let Ok(row) = steps[at].seen.agents.binary_search(&who) else { continue };
                 if steps[at].choices[row] != NONE {
                     after = gain + discount * after;
                     gain = 0.0;
@@ -91,32 +78,11 @@ impl Episodes {
     /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
     fn note(&mut self, seen: &Seen, updates: u32) -> bool {
         let (now, first) = (self.rollout.len() as u32, updates == 0 && self.rollout.is_empty());
-        self.parts.retain(|who, _| seen.agents.binary_search(who).is_ok());
-        for (row, who) in seen.agents.iter().enumerate() {
-            let begins = first || seen.ended[row];
-            let part = self.parts.entry(*who).or_insert(Part::Waiting);
-            *part = match *part {
-                Part::Waiting if begins => Part::Playing(now),
-                Part::Playing(from) if seen.ended[row] => Part::Played(from, now),
-                same => same,
-            };
-        }
-        !self.parts.is_empty() && self.parts.values().all(|part| matches!(part, Part::Played(..)))
+        self.parts.note(seen, now, first)
     }
 }
 
 impl Reinforce {
-    /// Returns the logarithms of the probabilities of all choices for each agent.
-    fn logs(&self, weights: &Weights, seen: &Seen) -> Array {
-        let [logs] = outputs(weights, seen.agents.len(), |tape, rows| {
-            let (x, mask) = (tape.input(seen.inputs.part(rows.clone())), tape.input(seen.mask.part(rows)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            [tape.log_softmax(logits)]
-        });
-        logs
-    }
-
     /// Moves the weights along the gradient of the mean of log p (G - b), with p the probability of a decision, G what came after it and b
     /// the mean of G; with a baseline, in units of the standard deviation of G.
     ///
@@ -182,7 +148,7 @@ impl Learner for Reinforce {
             memory.experience = Episodes::default();
             memory.experience.note(seen, memory.updates);
         }
-        let logs = self.logs(&memory.model.weights, seen);
+        let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.chosen(seen, &logs);
         memory.experience.rollout.push(Step { seen: seen.clone(), choices, ..Step::default() });
         Ok(())

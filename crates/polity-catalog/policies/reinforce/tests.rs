@@ -1,7 +1,7 @@
 //! Returns by hand, and a task whose solution is known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::{Episodes, Part, Played};
+use super::{Episodes, Played};
 use crate::learning::{NONE, Seen, Step};
 use crate::testing::{metric, play, refused};
 use polity_nn::Array;
@@ -35,7 +35,7 @@ fn returns_are_those_of_the_first_whole_episode_of_each_agent() {
     }
     let last = seen([8.0, 16.0], [true, true]);
     assert!(episodes.note(&last, 1));
-    assert_eq!(episodes.parts.values().copied().collect::<Vec<_>>(), [Part::Played(1, 3), Part::Played(0, 3)]);
+    assert_eq!(episodes.parts.played().collect::<Vec<_>>(), [(4, 1, 3), (9, 0, 3)]);
     let played = Played::gather(&episodes.rollout, &episodes.parts, &last, 0.5);
     assert_eq!(played.choices, [0, 1, 0, 1]);
     assert_eq!(played.returns, [8.0, 2.0 + 0.5 * 8.0, 16.0, 1.0 + 4.0 + 0.5 * 16.0]);

@@ -4,7 +4,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained};
+use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -28,13 +28,7 @@ pub struct Sac {
 impl Sac {
     /// Returns the logarithms of the probabilities of all choices.
     fn logs(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        let [logs] = outputs(weights, inputs.rows(), |tape, rows| {
-            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            [tape.log_softmax(logits)]
-        });
-        logs
+        logs_of(&self.policy, weights, inputs, masks)
     }
 
     /// Returns the lesser of both values of all choices.

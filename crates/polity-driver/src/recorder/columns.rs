@@ -48,6 +48,7 @@ pub(super) struct MachineTables {
     pub states: Option<States>,
     pub ties: Option<usize>,
     pub messages: Option<usize>,
+    pub steps: Option<usize>,
     pub world: Vec<usize>,
     pub items: Option<usize>,
     /// Columns of agents before the first round, if a table needs them.
@@ -130,6 +131,24 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
             n => format!("One row per living agent after every {n} rounds: its state then."),
         };
         States { table: specs.add("states", &doc, columns), every }
+    });
+    tables.steps = record.steps.then(|| {
+        let mut columns = vec![
+            round(),
+            column("agent", Kind::U32, "id"),
+            column("cohort", Kind::Category(society.cohorts().to_vec()), "cohort"),
+            column(
+                "choice",
+                Kind::Text,
+                "its first act in the round, with the option if the act has options; missing if it did nothing",
+            )
+            .nullable(),
+            column("value", Kind::F64, "the number of that act").nullable(),
+        ];
+        let seen =
+            interface.numbers().map(|field| column(&format!("observation.{}", field.name), Kind::F64, &field.doc));
+        columns.extend(seen);
+        specs.add("steps", "One row per living agent and round: the numbers that it saw, and what it chose.", columns)
     });
     tables.ties = record.has_ties(society.shared_context().topology.arcs()).then(|| {
         let doc = "One row per tie at the start: `agent` hears `hears`. A tie that goes both ways has two rows.";

@@ -5,7 +5,8 @@ use crate::AgentId;
 use crate::ask::Settings;
 use crate::interface::{ActionArgument, Interface, NumberSlot, TableSlot, TextSlot};
 use crate::method::{Methods, Team, TeamSource};
-use crate::scenario::{TextSource, WEIGHTS, WeightsSource};
+use crate::population::Table;
+use crate::scenario::{StepsSource, TextSource, WEIGHTS, WeightsSource};
 use crate::toolbox::Toolbox;
 use crate::tree::Invalid;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub struct PolicySetup<'a> {
     pub texts: &'a BTreeMap<String, Arc<str>>,
     /// The bytes of its files of weights, by path.
     pub bytes: &'a BTreeMap<String, Arc<[u8]>>,
+    /// The tables among its files, by path.
+    pub tables: &'a BTreeMap<String, Arc<Table>>,
     /// The methods of this build.
     pub(crate) methods: &'a dyn Methods,
     /// The tools of the scenario.
@@ -57,6 +60,15 @@ impl PolicySetup<'_> {
         let message = || format!("`{}` is no file of weights; their names end in `.{WEIGHTS}`", source.file);
         let found = self.bytes.get(&source.file).map(AsRef::as_ref);
         found.ok_or_else(|| Invalid { key: "file".into(), message: message() })
+    }
+
+    /// Returns a table of steps.
+    ///
+    /// # Errors
+    /// A file that was not read: it stands under another key than `steps`.
+    pub fn steps(&self, source: &StepsSource) -> Result<&Table, Invalid> {
+        let found = self.tables.get(&source.file).map(AsRef::as_ref);
+        found.ok_or_else(|| Invalid { key: "file".into(), message: format!("`{}` was not read", source.file) })
     }
 
     /// Opens a team that acts as one agent, by any method of this build.

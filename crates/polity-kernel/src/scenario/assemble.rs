@@ -479,7 +479,7 @@ fn activation(
     world: &dyn WorldHost,
     lag: u32,
 ) -> Result<(Activation, Option<f64>), TreeError> {
-    let wrong = |path: &str, message: String, help: &str| Err(wrong(path, tree.get(path), tree, message, Some(help)));
+    let wrong = |path: &str, message: String, help: &str| Err(wrong(path, tree.find(path), tree, message, Some(help)));
     let activation = scenario.activation.unwrap_or(world.activation());
     let window = world.delay();
     match (activation, window) {
@@ -509,6 +509,11 @@ fn activation(
             return wrong("answers", message, "write `answers: wait`, or `activation: simultaneous`");
         }
         _ => {}
+    }
+    if scenario.record.steps && activation != Activation::Simultaneous {
+        let message =
+            "a table of steps has what all agents see at the start of a round, but here they do not act together";
+        return wrong("record.steps", message.into(), "leave it out, or write `activation: simultaneous`");
     }
     Ok((activation, window))
 }
@@ -547,6 +552,7 @@ fn leaves(
         settings: scenario.settings,
         texts: &inputs.texts,
         bytes: &inputs.bytes,
+        tables: &inputs.tables,
         methods: registry,
         toolbox: &toolbox,
     };

@@ -232,6 +232,8 @@ pub struct Record {
     pub calls: bool,
     /// The world's own tables, if any: for example a platform's posts.
     pub world: bool,
+    /// One row per living agent and round: the numbers that it saw, and what it chose. Policies that learn from data read this table.
+    pub steps: bool,
     /// One row per agent after every N-th round: the columns of the world and of the policies. 0 records none. Without a number, the
     /// smallest N is chosen that keeps the table below two million values.
     pub states: Option<u32>,
@@ -282,6 +284,7 @@ impl Default for Record {
             messages: false,
             calls: true,
             world: true,
+            steps: false,
             states: None,
             ties: None,
             network: None,
@@ -537,7 +540,7 @@ impl Scenario {
         let prompts = prompts.map(|prompts| (prompts, crate::tree::child("method", PROMPTS)));
         for (node, key) in policies.chain(world).chain(environment).chain(prompts) {
             let texts = text::files_in(node, &key);
-            files.extend(texts.into_iter().map(|(key, path)| FileWish { kind: text::kind_of(&path), path, key }));
+            files.extend(texts.into_iter().map(|(key, path)| FileWish { kind: text::kind_of(&key, &path), path, key }));
         }
         files.extend(toolbox::files(&self.tools));
         files.extend(validation_source::files(&self.validate));

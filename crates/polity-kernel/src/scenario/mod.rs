@@ -42,7 +42,7 @@ pub use migrate::VERSION;
 pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
 pub use span::Span;
-pub use text::{TextSource, WEIGHTS, WeightsSource};
+pub use text::{StepsSource, TextSource, WEIGHTS, WeightsSource};
 pub use toolbox::ToolkitEntry;
 pub use validation::{Check, checks};
 pub use validation_source::{At, Distance};

@@ -73,9 +73,19 @@ pub struct WeightsSource {
     pub file: String,
 }
 
-/// Returns the kind of a file that a leaf's parameters name.
-pub(super) fn kind_of(path: &str) -> FileKind {
+/// A table of steps: `{file: steps.csv}`, relative to the scenario. A run records one with `record: {steps: true}`. The key that holds this
+/// is named `steps`, so that the file is read as a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepsSource {
+    /// The file.
+    pub file: String,
+}
+
+/// Returns the kind of a file that a leaf's parameters name. `key`: where it is named.
+pub(super) fn kind_of(key: &str, path: &str) -> FileKind {
     match path.rsplit_once('.') {
+        _ if key.ends_with(".steps.file") => FileKind::Table,
         Some((_, WEIGHTS)) => FileKind::Bytes,
         _ => FileKind::Text,
     }

@@ -2,7 +2,7 @@
 
 use super::shard::Shard;
 use super::state::{Society, Stage};
-use crate::interface::Actions;
+use crate::interface::{Actions, NumberSlot};
 use crate::layout::{Layout, decode, encode};
 use crate::messages::Arena;
 use crate::{AgentId, Bug};
@@ -17,13 +17,15 @@ pub struct Gather {
     pub messages: bool,
     /// All columns.
     pub columns: bool,
+    /// The numbers that agents saw in the round.
+    pub seen: bool,
 }
 
 impl Gather {
     /// Whether anything is gathered.
     #[must_use]
     pub fn any(self) -> bool {
-        self.acts || self.messages || self.columns
+        self.acts || self.messages || self.columns || self.seen
     }
 }
 
@@ -35,6 +37,8 @@ pub(super) struct Shown {
     /// By block, with its first agent.
     pub(super) inboxes: Vec<(AgentId, Arena)>,
     pub(super) columns: Vec<Vec<f64>>,
+    /// By number of the observation.
+    pub(super) seen: Vec<Vec<f64>>,
 }
 
 impl Society {
@@ -65,6 +69,9 @@ impl Society {
         }
         if what.columns {
             shown.columns.extend((0..self.interface.columns.len()).map(|column| self.own_column(column)));
+        }
+        if what.seen {
+            shown.seen.extend((0..self.interface.numbers().count()).map(|slot| self.own_seen(NumberSlot(slot))));
         }
         encode(&shown)
     }

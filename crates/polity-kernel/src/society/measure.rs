@@ -3,7 +3,7 @@
 use super::plan::in_force;
 use super::shard::Shard;
 use super::state::Society;
-use crate::interface::Interface;
+use crate::interface::{Interface, NumberSlot};
 use crate::policy::PolicyHost;
 use crate::world::{Split, WorldHost};
 use std::sync::Arc;
@@ -33,6 +33,27 @@ impl Society {
     pub fn column(&self, column: usize) -> Vec<f64> {
         let mut out = self.own_column(column);
         out.extend(self.elsewhere.iter().filter_map(|shown| shown.columns.get(column)).flatten());
+        out
+    }
+
+    /// Returns a number that agents saw in the last round, by id; NaN for those born at its end.
+    #[must_use]
+    pub fn seen(&self, slot: NumberSlot) -> Vec<f64> {
+        let mut out = self.own_seen(slot);
+        out.extend(self.elsewhere.iter().filter_map(|shown| shown.seen.get(slot.0)).flatten());
+        out
+    }
+
+    /// The same, for the agents of this process.
+    pub(super) fn own_seen(&self, slot: NumberSlot) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.born as usize);
+        for block in self.shards.iter().flat_map(Shard::blocks) {
+            let seen = block.observations.rows();
+            out.extend((0..block.len as usize).map(|row| match row < seen {
+                true => block.observations.row(row).number(slot),
+                false => f64::NAN,
+            }));
+        }
         out
     }
 

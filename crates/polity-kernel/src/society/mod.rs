@@ -16,6 +16,7 @@ mod plan;
 mod shard;
 mod snapshot;
 mod state;
+mod steps;
 
 pub use block::Segment;
 pub use gather::Gather;
@@ -40,6 +41,7 @@ use shard::{Shard, Turned};
 pub use state::Society;
 use state::{Order, Outset, SLICE, Slice, Stage};
 use std::collections::{BTreeMap, BTreeSet};
+pub use steps::Steps;
 
 impl Society {
     pub(crate) fn new(

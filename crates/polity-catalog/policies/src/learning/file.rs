@@ -1,10 +1,10 @@
 //! Files of weights, and what is said in them.
 
-use super::Senses;
+use super::{Senses, logs_of};
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Fault, PolicySetup};
 use polity_kernel::rng::{Draws, Stream};
-use polity_nn::{Activation, Array, Mlp, Weights, outputs};
+use polity_nn::{Activation, Array, Mlp, Weights};
 use serde::{Deserialize, Serialize};
 
 /// What is said in a file of weights: who learned them, from what.
@@ -25,6 +25,9 @@ pub struct About {
     /// Whether the network gives values of choices, and no logits of probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub values: bool,
+    /// The numbers that an agent remembers from round to round, if it remembers some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<usize>,
 }
 
 /// Makes a network from what is seen to these outputs. `gain`: that of the last layer.
@@ -58,6 +61,7 @@ impl About {
             hidden: hidden.to_vec(),
             activation,
             values: false,
+            memory: None,
         }
     }
 
@@ -118,6 +122,12 @@ impl Player {
     pub fn open(bytes: &[u8]) -> Result<(Self, About), Invalid> {
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let (found, about) = About::read(bytes)?;
+        if let Some(size) = about.memory {
+            let play = format!("{{kind: {}, memory: {{gru: {size}}}, weights: ..., stop: 0}}", about.learner);
+            return Err(wrong(format!(
+                "their agents remember, which only their learner does; play them with `{play}`"
+            )));
+        }
         let mut weights = Weights::default();
         let sizes = [about.numbers.len(), about.choices.len()];
         // What they begin with is replaced.
@@ -131,12 +141,6 @@ impl Player {
     /// Returns the logarithms of the probabilities of all choices, for each row of what is seen with its mask.
     #[must_use]
     pub fn logs(&self, inputs: &Array, masks: &Array) -> Array {
-        let [logs] = outputs(&self.weights, inputs.rows(), |tape, rows| {
-            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            [tape.log_softmax(logits)]
-        });
-        logs
+        logs_of(&self.policy, &self.weights, inputs, masks)
     }
 }

@@ -6,7 +6,7 @@ use polity_kernel::interface::Observation;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::{AgentId, Invalid, Plain};
-use polity_nn::{Activation, Adam, Array, Gradients, Mlp, NotFinite, Weights, clip};
+use polity_nn::{Activation, Adam, Array, Gradients, Gru, Mlp, NotFinite, Weights, clip};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -209,6 +209,13 @@ impl Start {
         let (hidden, activation) =
             about.map_or((Vec::new(), Activation::Tanh), |of| (of.hidden.clone(), of.activation));
         net(&mut self.first, name, sizes, (hidden.as_slice(), activation), gain, &mut self.draws)
+    }
+
+    /// Makes a recurrent layer from what an agent sees to a state of so many numbers.
+    pub fn gru(&mut self, name: &str, size: usize) -> Gru {
+        self.about.iter_mut().for_each(|about| about.memory = Some(size));
+        let inputs = self.inputs();
+        Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
     }
 
     /// Makes a network with hidden layers of its own.

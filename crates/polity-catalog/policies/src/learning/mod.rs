@@ -4,22 +4,30 @@
 //! time, and decides for all at once; each agent takes its decision in its turn.
 
 pub mod clipped;
+mod data;
+mod episodes;
 mod file;
 mod kept;
 mod learner;
 pub mod mixed;
+mod networks;
 mod replay;
 mod returns;
 mod rollout;
 mod senses;
 mod teams;
+#[cfg(test)]
+pub mod testing;
 
+pub use data::{Data, DataSource, Outcomes};
+pub use episodes::Parts;
 pub use file::{About, Player, net};
 pub use kept::Kept;
 pub use learner::{
     Experience, Keys, Learner, Learning, Memory, Model, Now, Start, Trained, check_counts, check_layers,
     check_positive, check_shares, check_weights,
 };
+pub use networks::{logs_of, values_of};
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch, faded};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
@@ -27,6 +35,8 @@ pub use senses::{Seen, Senses, any_offered};
 pub use teams::{Teams, Together, own_first};
 
 use polity_kernel::rng::Draws;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// A decision that an agent did not have to take.
 pub const NONE: u16 = u16::MAX;
@@ -59,6 +69,28 @@ pub fn sampled(logs: &[f32], draws: &mut Draws) -> u16 {
         }
     }
     last
+}
+
+/// How a choice is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choose {
+    /// The best one.
+    #[default]
+    Best,
+    /// By lot, with the probabilities of the network.
+    Sampled,
+}
+
+impl Choose {
+    /// Takes a choice by the logarithms of the probabilities, or by values if it is the best one.
+    #[must_use]
+    pub fn of(self, logs: &[f32], draws: &mut Draws) -> u16 {
+        match self {
+            Choose::Best => best(logs),
+            Choose::Sampled => sampled(logs, draws),
+        }
+    }
 }
 
 /// Returns the choice with the highest number, the first of several.

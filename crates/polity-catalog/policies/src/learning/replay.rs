@@ -68,6 +68,29 @@ impl Replay {
         }
     }
 
+    /// Returns whether nothing was done.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Deals what agents got, and whether that ended their episodes, to agents and rounds by lot.
+    pub fn shuffle_outcomes(&mut self, draws: &mut Draws) {
+        let all = self.0.iter().flat_map(|step| (0..step.0.agents.len()).map(|row| (&step.0, row)));
+        let mut outcomes: Vec<(f32, bool, bool)> =
+            all.map(|(seen, row)| (seen.rewards[row], seen.ended[row], seen.cut[row])).collect();
+        draws.shuffle(&mut outcomes);
+        let mut outcomes = outcomes.into_iter();
+        let dealt = |step: &Arc<Step>| {
+            let (mut seen, choices) = step.as_ref().clone();
+            for (row, (reward, ended, cut)) in (0..seen.agents.len()).zip(&mut outcomes) {
+                (seen.rewards[row], seen.ended[row], seen.cut[row]) = (reward, ended, cut);
+            }
+            Arc::new((seen, choices))
+        };
+        self.0 = self.0.iter().map(dealt).collect::<Vec<_>>().into();
+    }
+
     /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next
     /// round are left out, and those after which an episode was cut off: what came then was not seen.
     #[must_use]

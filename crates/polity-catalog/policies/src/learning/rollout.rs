@@ -46,6 +46,8 @@ pub struct Decisions {
     pub then: Vec<f32>,
     /// The next decision of the same agent in the same episode, if the rollout has it.
     pub next: Vec<Option<u32>>,
+    /// Whose they were, and in which round of the rollout, from 0.
+    pub of: Vec<(AgentId, u32)>,
 }
 
 impl Rollout {
@@ -82,7 +84,7 @@ impl Rollout {
     pub fn decisions(&self, last: &Seen, values: &[f32], teams: Option<&Teams>) -> Decisions {
         let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::default() };
         let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
-        for step in self.0.iter() {
+        for (round, step) in (0u32..).zip(self.0.iter()) {
             all.hear(&mut open, &step.seen);
             let views = teams.map(|teams| teams.views(&step.seen));
             for (row, choice) in step.choices.iter().enumerate().filter(|(_, choice)| **choice != NONE) {
@@ -98,6 +100,7 @@ impl Rollout {
                 all.rewards.push(0.0);
                 all.then.push(0.0);
                 all.next.push(None);
+                all.of.push((step.seen.agents[row], round));
                 if let Some(before) = open.insert(step.seen.agents[row], this) {
                     all.next[before] = Some(this as u32);
                     all.then[before] = step.values[row];

@@ -3,7 +3,7 @@
 use super::Returns;
 use polity_kernel::AgentId;
 use polity_kernel::Invalid;
-use polity_kernel::interface::{ActionArgument, FieldKind, NumberSlot, Observation};
+use polity_kernel::interface::{ActionArgument, NumberSlot, Observation};
 use polity_kernel::policy::{PolicySetup, Turn};
 use polity_kernel::rng::Draws;
 use polity_nn::Array;
@@ -96,6 +96,11 @@ pub fn any_offered(mask: &[f32], draws: &mut Draws) -> u16 {
     open.get(draws.below(open.len().max(1) as u64) as usize).copied().unwrap_or_default()
 }
 
+/// Returns whether a number is about turns and rewards.
+pub(super) fn about_turns(name: &str) -> bool {
+    ["last-reward", "active", "episode-ended", "episode-cut"].contains(&name) || name.starts_with("may-")
+}
+
 impl Senses {
     /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards. Besides what
     /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on.
@@ -109,12 +114,8 @@ impl Senses {
         seats: bool,
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
-        let about = |name: &str| {
-            [reward, "last-reward", "active", "episode-ended", "episode-cut"].contains(&name)
-                || name.starts_with("may-")
-        };
-        let shown = setup.interface.observation.iter().filter(|field| field.kind == FieldKind::Number);
-        let all = shown.map(|field| field.name.to_string()).filter(|name| !about(name));
+        let shown = setup.interface.numbers().map(|field| field.name.to_string());
+        let all = shown.filter(|name| name != reward && !about_turns(name));
         let places =
             (0..setup.interface.seats.filter(|n| seats && *n > 1).unwrap_or(0)).map(|seat| format!("seat-{seat}"));
         let names: Vec<String> = observe.map_or_else(|| all.chain(places).collect(), <[String]>::to_vec);
@@ -209,8 +210,9 @@ fn choices(setup: &PolicySetup<'_>) -> Vec<Choice> {
         let offered = setup.number(&format!("may-{}", kind.name)).ok();
         match &kind.argument {
             ActionArgument::Nothing => choices.push(Choice { name: kind.name.to_string(), act, value: 0.0, offered }),
-            ActionArgument::Choice(options) => choices.extend(options.iter().enumerate().map(|(option, name)| {
-                Choice { name: format!("{}: {name}", kind.name), act, value: option as f64, offered }
+            ActionArgument::Choice(options) => choices.extend((0..options.len()).map(|option| {
+                let value = option as f64;
+                Choice { name: kind.choice(value).into_owned(), act, value, offered }
             })),
             _ => {}
         }

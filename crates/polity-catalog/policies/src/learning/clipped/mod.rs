@@ -1,13 +1,18 @@
 //! Proximal policy optimisation, with a critic that sees what an agent sees or what its whole team sees.
 
+mod memory;
 mod params;
+#[cfg(test)]
+mod tests;
 mod update;
 
-use super::{About, Keys, Learner, Model, Now, Player, Rollout, Seen, Start, Step, Teams, Together, Trained};
+use super::{About, Keys, Learner, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
+pub use memory::MemorySource;
+use memory::{Lived, Recurrent};
 pub use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
-use polity_nn::{Array, Mlp, NotFinite, Weights, outputs};
+use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, outputs};
 use std::marker::PhantomData;
 
 /// A kind of proximal policy optimisation.
@@ -25,23 +30,49 @@ pub struct Clipped<K> {
     params: Params,
     policy: Mlp,
     value: Mlp,
+    /// What agents remember from round to round.
+    memory: Option<Recurrent>,
     teacher: Option<Player>,
     /// Who the critic sees together; `None`: each agent alone.
     teams: Option<Teams>,
     kind: PhantomData<K>,
 }
 
+/// What a cohort is about to do.
+struct Outlook {
+    /// The logarithms of the probabilities of all choices for each agent.
+    logs: Array,
+    /// What each can expect.
+    values: Array,
+    /// What each remembers afterwards.
+    left: Array,
+}
+
 impl<K: Kind> Clipped<K> {
-    /// Returns the logarithms of the probabilities of all choices for each agent, and what each can expect.
-    fn outlook(&self, weights: &Weights, seen: &Seen) -> [Array; 2] {
+    /// Returns what a cohort is about to do. `entered`: what each agent remembers.
+    fn outlook(&self, weights: &Weights, seen: &Seen, entered: Option<&Array>) -> Outlook {
         let views = self.teams.as_ref().map(|teams| teams.views(seen));
-        outputs(weights, seen.agents.len(), |tape, rows| {
+        let [logs, values, left] = outputs(weights, seen.agents.len(), |tape, rows| {
             let (x, mask) = (tape.input(seen.inputs.part(rows.clone())), tape.input(seen.mask.part(rows.clone())));
+            let state = self.memory.as_ref().zip(entered).map(|(memory, entered)| {
+                let before = tape.input(entered.part(rows.clone()));
+                memory.on(tape, x, before)
+            });
             let view = views.as_ref().map_or(x, |views| tape.input(views.part(rows)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            [tape.log_softmax(logits), self.value.on(tape, view)]
-        })
+            let [logs, value] = self.heads(tape, [x, view, mask], state);
+            [logs, value, state.unwrap_or_else(|| tape.input(Array::EMPTY))]
+        });
+        Outlook { logs, values, left }
+    }
+
+    /// Returns the logarithms of the probabilities of all choices, and what can be expected, for what an agent sees, what its critic sees,
+    /// and its mask. `state`: what it remembers.
+    fn heads(&self, tape: &mut Tape<'_>, [x, view, mask]: [Var; 3], state: Option<Var>) -> [Var; 2] {
+        let with = |tape: &mut Tape<'_>, of: Var| state.map_or(of, |state| tape.join(&[of, state]));
+        let (x, view) = (with(tape, x), with(tape, view));
+        let logits = self.policy.on(tape, x);
+        let logits = tape.add(logits, mask);
+        [tape.log_softmax(logits), self.value.on(tape, view)]
     }
 }
 
@@ -49,7 +80,7 @@ impl<K: Kind> Learner for Clipped<K> {
     const NAME: &'static str = K::NAME;
     const SUMMARY: &'static str = K::SUMMARY;
     type Params = Params;
-    type Memory = Trained<Rollout>;
+    type Memory = Trained<Lived>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check()?;
@@ -57,8 +88,10 @@ impl<K: Kind> Learner for Clipped<K> {
         let teams = (together != Together::Nobody).then(|| Teams::open(together, setup)).transpose()?;
         let mut start = Start::open(K::NAME, &params.keys(), K::CRITIC != Together::Nobody, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
-        let policy = start.net("policy", [inputs, choices], 0.01);
-        let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats), 1], 1.0);
+        let memory = params.memory.as_ref().map(|source| Recurrent::open(source, &mut start)).transpose()?;
+        let remembered = memory.as_ref().map_or(0, Recurrent::size);
+        let policy = start.net("policy", [inputs + remembered, choices], 0.01);
+        let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats) + remembered, 1], 1.0);
         if let Some(source) = &params.weights {
             let (weights, of) = About::read(setup.weights(source)?)?;
             of.fits(&start.senses, setup.world)?;
@@ -73,37 +106,45 @@ impl<K: Kind> Learner for Clipped<K> {
         });
         let teacher =
             teacher.transpose().map_err(|error| Invalid { key: format!("teacher.{}", error.key), ..error })?;
-        Ok((Clipped { params, policy, value, teacher, teams, kind: PhantomData }, start))
+        Ok((Clipped { params, policy, value, memory, teacher, teams, kind: PhantomData }, start))
     }
 
-    fn begin(&self, first: &Weights) -> Trained<Rollout> {
-        Trained::new(first, Rollout::default())
+    fn begin(&self, first: &Weights) -> Trained<Lived> {
+        Trained::new(first, Lived::default())
     }
 
     fn memory_bytes(&self, row: usize) -> usize {
         // What waits to be learned from, and the batch that is made of it.
         let views = self.teams.as_ref().map_or(0, |teams| teams.seats() * row);
-        self.params.horizon as usize * (2 * (row + 24) + views)
+        let states = 4 * self.memory.as_ref().map_or(0, Recurrent::size);
+        self.params.horizon as usize * (2 * (row + 24) + views + states)
     }
 
-    fn step(&self, memory: &mut Trained<Rollout>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let [mut logs, mut values] = self.outlook(&memory.model.weights, seen);
-        if now.learns && memory.experience.len() >= self.params.horizon as usize {
-            let mut decisions = memory.experience.decisions(seen, values.data(), self.teams.as_ref());
+    fn step(&self, memory: &mut Trained<Lived>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
+        let entered = self.memory.as_ref().map(|layer| layer.entering(&memory.experience, seen));
+        let mut outlook = self.outlook(&memory.model.weights, seen, entered.as_ref());
+        let Trained { model, experience, updates } = &*memory;
+        if now.learns && experience.rollout.len() >= self.params.horizon as usize {
+            let mut decisions = experience.rollout.decisions(seen, outlook.values.data(), self.teams.as_ref());
             decisions.rewards.iter_mut().for_each(|reward| *reward *= self.params.reward_scale as f32);
-            let model: Model = self.update(&memory.model, &decisions, memory.updates, now)?;
+            let model: Model = self.update(model, experience, &decisions, *updates, now)?;
             memory.learned(model);
-            [logs, values] = self.outlook(&memory.model.weights, seen);
+            outlook = self.outlook(&memory.model.weights, seen, entered.as_ref());
             memory.experience.clear();
         }
         if !now.learns {
             // Only the last decisions are read.
             memory.experience.clear();
         }
+        let Outlook { logs, values, left } = outlook;
         let choices = now.chosen(seen, &logs);
         let log = |(row, choice): (usize, &u16)| logs.row(row).get(usize::from(*choice)).copied().unwrap_or_default();
         let logs = choices.iter().enumerate().map(log).collect();
-        memory.experience.push(Step { seen: seen.clone(), choices, logs, values: values.data().to_vec() });
+        let step = Step { seen: seen.clone(), choices, logs, values: values.data().to_vec() };
+        memory.experience.rollout.push(step);
+        if let Some(entered) = entered {
+            memory.experience.remember(seen, entered, left);
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
+use super::MemorySource;
 use crate::learning::{Together, check_counts, check_positive, check_shares, check_weights};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -23,6 +24,8 @@ pub struct Params {
     pub activation: Activation,
     /// Whose views the critic sees together. Default: in `ppo` nobody's but the agent's own; in `mappo` those of all agents of the episode.
     pub critic: Option<Together>,
+    /// What agents remember from round to round of an episode. Default: nothing.
+    pub memory: Option<MemorySource>,
     /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
     pub weights: Option<WeightsSource>,
     /// Rounds between updates (horizon T).
@@ -84,6 +87,7 @@ impl Default for Params {
             hidden: vec![64, 64],
             activation: Activation::Tanh,
             critic: None,
+            memory: None,
             weights: None,
             horizon: 128,
             epochs: 4,

@@ -1,5 +1,6 @@
 //! An update of proximal policy optimisation.
 
+use super::memory::{Lived, Sequences};
 use super::{Clipped, Kind};
 use crate::learning::{Decisions, Model, Now, generalised_advantages, normalised};
 use polity_nn::{Array, NotFinite, gradients};
@@ -13,11 +14,15 @@ impl<K: Kind> Clipped<K> {
     /// With a teacher, the cross entropy between its probabilities and the network's is added, with a weight that decays (Schmitt and
     /// others, arXiv 1803.03835).
     ///
+    /// If agents remember, a minibatch consists of all decisions of some agents: their rounds are gone through again from what they remembered
+    /// at the start of the first one.
+    ///
     /// # Errors
     /// The first loss or gradient that is not a finite number.
     pub(super) fn update(
         &self,
         model: &Model,
+        lived: &Lived,
         decisions: &Decisions,
         updates: u32,
         now: &Now<'_>,
@@ -33,14 +38,31 @@ impl<K: Kind> Clipped<K> {
             taught.data_mut().iter_mut().for_each(|log| *log = libm::expf(*log));
             (taught, (teacher.weight * libm::pow(teacher.decay, f64::from(updates))) as f32)
         });
-        let mut order: Vec<u32> = (0..decisions.len() as u32).collect();
+        // What minibatches consist of: decisions, or agents with all their decisions.
+        let sequences = self.memory.as_ref().map(|memory| (memory, Sequences::of(decisions)));
+        let parts = sequences.as_ref().map_or(decisions.len(), |(_, sequences)| sequences.len());
+        let a_batch = (params.minibatch as usize * parts).div_ceil(decisions.len().max(1)).max(1);
+        let mut order: Vec<u32> = (0..parts as u32).collect();
         for _ in 0..params.epochs {
             draws.shuffle(&mut order);
-            for batch in order.chunks(params.minibatch as usize) {
+            for parts in order.chunks(a_batch) {
+                // The decisions of the minibatch, and where those of each part end.
+                let (mut batch, mut ends) = (Vec::new(), vec![0]);
+                for part in parts {
+                    match &sequences {
+                        Some((_, sequences)) => batch.extend_from_slice(sequences.decisions(*part)),
+                        None => batch.push(*part),
+                    }
+                    ends.push(batch.len());
+                }
                 let of = |numbers: &[f32]| batch.iter().map(|i| numbers[*i as usize]).collect::<Vec<f32>>();
                 let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
                 let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
-                let found = gradients(&model.weights, batch.len(), names, |tape, rows| {
+                let found = gradients(&model.weights, parts.len(), names, |tape, rows| {
+                    let state = sequences
+                        .as_ref()
+                        .map(|(memory, sequences)| memory.again(tape, lived, sequences, &parts[rows.clone()]));
+                    let rows = ends[rows.start]..ends[rows.end];
                     let picked = &batch[rows.clone()];
                     let x = tape.input(decisions.inputs.pick(picked));
                     let mask = tape.input(decisions.masks.pick(picked));
@@ -48,9 +70,8 @@ impl<K: Kind> Clipped<K> {
                     let (advantage, goal, old) =
                         (tape.input(column(&advantages)), tape.input(column(&returns)), tape.input(column(&old)));
 
-                    let logits = self.policy.on(tape, x);
-                    let logits = tape.add(logits, mask);
-                    let logs = tape.log_softmax(logits);
+                    let view = decisions.views.as_ref().map_or(x, |views| tape.input(views.pick(picked)));
+                    let [logs, value] = self.heads(tape, [x, view, mask], state);
                     let log = tape.pick(logs, picked.iter().map(|i| decisions.choices[*i as usize]).collect());
                     let moved = tape.subtract(log, old);
                     let ratio = tape.exp(moved);
@@ -58,8 +79,6 @@ impl<K: Kind> Clipped<K> {
                     let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
                     let gain = tape.least(free, held);
 
-                    let view = decisions.views.as_ref().map_or(x, |views| tape.input(views.pick(picked)));
-                    let value = self.value.on(tape, view);
                     let error = tape.subtract(value, goal);
                     let error = tape.square(error);
 

@@ -1,0 +1,184 @@
+//! Data: what agents of another run saw and chose.
+
+use super::senses::about_turns;
+use super::{NONE, Replay, Seen, Senses};
+use polity_kernel::interface::{NumberSlot, Observations};
+use polity_kernel::policy::PolicySetup;
+use polity_kernel::population::{Cell, Column, Table};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::scenario::StepsSource;
+use polity_kernel::{AgentId, Invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The data that a learner learns from.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataSource {
+    /// What agents saw and chose: the table `steps` of a run with `record: {steps: true}`, as a file: {file: NAME}.
+    pub steps: StepsSource,
+    /// The cohort whose agents are learned from. Default: those of all cohorts.
+    #[serde(default)]
+    pub cohort: Option<String>,
+    /// What came of their choices.
+    #[serde(default)]
+    pub outcomes: Outcomes,
+}
+
+/// What came of the choices in data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcomes {
+    /// As recorded.
+    #[default]
+    Recorded,
+    /// Rewards and ends of episodes of other agents and rounds, by lot, as a placebo: the same work, but nothing about what came of a choice.
+    Shuffled,
+}
+
+/// What a learner from data learns from.
+#[derive(Clone, Debug, Default)]
+pub struct Data(Option<Replay>);
+
+/// The column of a number in a table of steps.
+fn column_of(number: &str) -> String {
+    format!("observation.{number}")
+}
+
+impl Data {
+    /// Reads data. `reward`: the number that shows the reward.
+    ///
+    /// # Errors
+    /// A table without what the learner sees, or with choices that it does not have.
+    pub fn open(
+        source: Option<&DataSource>,
+        senses: &Senses,
+        reward: &str,
+        setup: &PolicySetup<'_>,
+    ) -> Result<Self, Invalid> {
+        let Some(source) = source else { return Ok(Data(None)) };
+        let wrong = |key: &str, message: String| Invalid { key: format!("data.{key}"), message };
+        let table =
+            setup.steps(&source.steps).map_err(|error| wrong(&format!("steps.{}", error.key), error.message))?;
+        let steps = Steps::read(table, senses, reward, setup).map_err(|message| wrong("steps", message))?;
+        let mut replay = steps.replay(source.cohort.as_deref(), senses).map_err(|message| wrong("cohort", message))?;
+        if source.outcomes == Outcomes::Shuffled {
+            let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
+            replay.shuffle_outcomes(&mut Draws::new(seed, Stream::Learner, u32::MAX, whose));
+        }
+        Ok(Data(Some(replay)))
+    }
+
+    /// Returns what is learned from: the data, or what the learner's own agents did if there are none.
+    #[must_use]
+    pub fn or<'a>(&'a self, own: &'a Replay) -> &'a Replay {
+        self.0.as_ref().unwrap_or(own)
+    }
+
+    /// Returns how many of the last rounds the learner has to remember. `most`: if it has no data.
+    #[must_use]
+    pub fn remembers(&self, most: u32) -> u32 {
+        if self.0.is_some() { 1 } else { most }
+    }
+}
+
+/// Returns a column of numbers, all of which are there.
+fn numbers<'t>(table: &'t Table, name: &str) -> Result<&'t [f64], String> {
+    let place = table.index(name).map_err(|error| error.to_string())?;
+    match table.columns().nth(place) {
+        Some((_, Column::Number(values))) => match values.iter().position(|value| value.is_nan()) {
+            None => Ok(values),
+            Some(row) => Err(format!("column `{name}`: the number is missing in {}", table.place(row))),
+        },
+        _ => Err(format!("column `{name}`: holds words, but numbers are needed")),
+    }
+}
+
+/// The rows of a table of steps.
+struct Steps<'a> {
+    table: &'a Table,
+    rounds: Vec<u32>,
+    agents: Vec<AgentId>,
+    choices: Vec<u16>,
+    seen: Observations,
+}
+
+impl<'a> Steps<'a> {
+    fn read(table: &'a Table, senses: &Senses, reward: &str, setup: &PolicySetup<'_>) -> Result<Self, String> {
+        let whole = |name: &str| {
+            let of = |value: &f64| match value.fract() == 0.0 && (0.0..4_294_967_295.0).contains(value) {
+                true => Ok(*value as u32),
+                false => Err(format!("the column `{name}` has {value}, but needs whole numbers from 0 on")),
+            };
+            numbers(table, name)?.iter().map(of).collect::<Result<Vec<u32>, String>>()
+        };
+        let mut seen = Observations::new(setup.interface, table.rows());
+        let sees = senses.numbers();
+        for (slot, field) in setup.interface.numbers().enumerate() {
+            let name = field.name.as_ref();
+            if sees.iter().any(|seen| seen == name) || name == reward || about_turns(name) {
+                seen.put_each(NumberSlot(slot), numbers(table, &column_of(name))?.iter().copied());
+            }
+        }
+        let known = senses.choices();
+        let place = table.index("choice").map_err(|error| error.to_string())?;
+        let (_, column) = table.columns().nth(place).ok_or("the table has no column `choice`")?;
+        let choice = |row: usize| match column.cell(row) {
+            Cell::Text("") => Ok(NONE),
+            Cell::Text(name) => known.iter().position(|known| known == name).map(|i| i as u16).ok_or_else(|| {
+                format!("{} chose `{name}`, but the choices here are {}", table.place(row), known.join(", "))
+            }),
+            Cell::Number(value) if value.is_nan() => Ok(NONE),
+            Cell::Number(value) => {
+                Err(format!("the column `choice` has the number {value}, but needs names of choices"))
+            }
+        };
+        let choices = (0..table.rows()).map(choice).collect::<Result<Vec<u16>, String>>()?;
+        Ok(Steps { table, rounds: whole("round")?, agents: whole("agent")?, choices, seen })
+    }
+
+    /// Returns the rows of a cohort as what a learner would remember.
+    fn replay(&self, cohort: Option<&str>, senses: &Senses) -> Result<Replay, String> {
+        let mut order: BTreeMap<(u32, AgentId), usize> = BTreeMap::new();
+        let place = cohort.map(|_| self.table.index("cohort").map_err(|error| error.to_string())).transpose()?;
+        let column = place.and_then(|place| self.table.columns().nth(place));
+        for row in 0..self.table.rows() {
+            let of_cohort = column.is_none_or(|(_, column)| match column.cell(row) {
+                Cell::Text(name) => Some(name) == cohort,
+                Cell::Number(_) => false,
+            });
+            if of_cohort && let Some(other) = order.insert((self.rounds[row], self.agents[row]), row) {
+                return Err(format!(
+                    "{} and {} are both about agent {} in round {}; give agents of different runs different numbers",
+                    self.table.place(other),
+                    self.table.place(row),
+                    self.agents[row],
+                    self.rounds[row],
+                ));
+            }
+        }
+        let mut replay = Replay::default();
+        let mut rows = order.into_iter().peekable();
+        let mut next = None;
+        while let Some(((round, _), _)) = rows.peek() {
+            let round = *round;
+            if next.is_some_and(|next| next < round) {
+                // What comes after a missing round does not follow from what was before it.
+                replay.push(Seen::default(), Vec::new(), true, u32::MAX);
+            }
+            let (mut seen, mut choices) = (Seen::default(), Vec::new());
+            while let Some(((_, who), row)) = rows.next_if(|((other, _), _)| *other == round) {
+                senses.count(&mut seen, who, self.seen.row(row));
+                choices.push(self.choices[row]);
+            }
+            replay.push(seen, choices, true, u32::MAX);
+            next = Some(round + 1);
+        }
+        match (replay.is_empty(), cohort) {
+            (false, _) => Ok(replay),
+            (true, Some(cohort)) => Err(format!("the table of steps has no cohort `{cohort}`")),
+            (true, None) => Err("the table of steps has no rows".into()),
+        }
+    }
+}
