@@ -12,7 +12,7 @@ world: {kind: cart-pole}
 record: {steps: true}
 cohorts:
   - {name: fools, count: 2, policy: {kind: rule, actions: [{act: right, when: true}]}}
-  - {name: players, count: 4, policy: {kind: rule, actions: [{act: left, when: angle < 0}, {act: right, when: angle > 0.001}]}}
+  - {name: players, count: 4, policy: {kind: rule, actions: [{act: left, when: angle < 0}, {act: right, when: angle > 0.01}]}}
 metrics: [{kind: mean, of: steps}]
 ";
 
@@ -53,7 +53,7 @@ fn steps_are_recorded_and_learned_from() {
         let expected = match (agent < 2, number(row, angle)) {
             (true, _) => "right",
             (_, angle) if angle < 0.0 => "left",
-            (_, angle) if angle > 0.001 => "right",
+            (_, angle) if angle > 0.01 => "right",
             _ => "",
         };
         assert_eq!((row[3], row[4]), (expected, ""), "{row:?}");
