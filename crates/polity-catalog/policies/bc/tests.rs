@@ -10,6 +10,9 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Mlp, Weights};
 use serde_json::{Value, json};
 
+/// The columns of a table, by name.
+type Columns = Vec<(String, Column)>;
+
 #[test]
 fn the_gradient_is_that_of_a_plain_computation() {
     let (mut weights, mut draws) = (Weights::default(), Draws::new(2, Stream::Learner, 0, 0));
@@ -41,7 +44,7 @@ fn a_learner_does_as_recorded_agents_did() {
 }
 
 /// A table of two agents on cart-pole in the rounds 0, 1 and 3; the second is not there in round 1.
-fn table(change: impl Fn(&mut Vec<(String, Column)>)) -> Vec<(String, Column)> {
+fn table(change: impl Fn(&mut Columns)) -> Columns {
     let rows = [(0, 4, "left"), (0, 9, "right"), (1, 4, ""), (3, 4, "right"), (3, 9, "left")];
     let (mut choice, mut cohort) = (TextBuilder::default(), TextBuilder::default());
     rows.iter().for_each(|row| choice.push(row.2));
@@ -68,11 +71,11 @@ fn table(change: impl Fn(&mut Vec<(String, Column)>)) -> Vec<(String, Column)> {
 
 #[test]
 fn data_that_do_not_fit_are_refused() {
-    let said = |columns: Vec<(String, Column)>, more: &Value| {
+    let said = |columns: Columns, more: &Value| {
         let made = open(&learners(Bc::NAME, 1, 1, more), &inputs(columns), 1);
         made.map_or_else(|error| error.to_string(), |_| "accepted".into())
     };
-    let refused = |change: &dyn Fn(&mut Vec<(String, Column)>)| said(table(change), &json!({}));
+    let refused = |change: &dyn Fn(&mut Columns)| said(table(change), &json!({}));
     assert_eq!(refused(&|_| {}), "accepted");
     let of = |cohort: &str| json!({"data": {"steps": {"file": "steps.csv"}, "cohort": cohort}});
     assert_eq!(said(table(|_| {}), &of("a")), "accepted");
