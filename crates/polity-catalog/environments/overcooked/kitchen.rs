@@ -104,7 +104,7 @@ pub struct State {
 pub struct Pots {
     /// Steps that a soup cooks.
     pub cooking: u16,
-    /// Whether a pot with three onions begins by itself; otherwise a cook has to let it.
+    /// Whether a pot starts by itself once it has three onions. Otherwise a cook has to start it.
     pub by_themselves: bool,
 }
 

@@ -70,7 +70,7 @@ pub struct Params {
     reward: f64,
     /// Steps that a soup cooks; 1 to 1,000.
     cooking: u16,
-    /// Whether a pot with three onions begins to cook by itself, as in JaxMARL; otherwise a cook has to let it.
+    /// Whether a pot starts by itself once it has three onions, as in JaxMARL. Otherwise a cook has to start it.
     self_cooking: bool,
     /// Weight of each cook's own rewards for steps on the way to a soup; 0 to 10.
     shaping: f64,

@@ -26,7 +26,7 @@ fn recorded_steps_are_those_of_jaxmarl() {
 fn a_pot_cooks_by_itself_once_it_is_full() {
     let mut episode = episode(&json!({"kind": "overcooked", "cooking": 5, "self_cooking": true}));
     take(&mut episode, "-s n- w- i- e- n- i- w- w- i- e- n- i-");
-    // With two onions, nobody can let it cook.
+    // Two onions cannot be cooked.
     take(&mut episode, "i- i-");
     let pot = |episode: &Episode| episode.state().unwrap()["things"][2]["Soup"].clone();
     assert_eq!(pot(&episode), json!({"onions": 2, "cooked": null}));

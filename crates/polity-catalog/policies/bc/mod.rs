@@ -4,7 +4,9 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Data, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of};
+use crate::learning::{
+    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of,
+};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -57,7 +59,7 @@ impl Learner for Bc {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);

@@ -4,7 +4,10 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Data, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of};
+use crate::learning::{
+    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, check_weights,
+    values_of,
+};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -81,7 +84,8 @@ impl Learner for Cql {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
+        check_weights(&[("alpha", params.alpha)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?.of_values();
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let q = start.net("policy", [start.inputs(), start.choices()], 1.0);

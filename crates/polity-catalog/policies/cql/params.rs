@@ -1,98 +1,19 @@
 //! Parameters of conservative Q-learning.
 
-use crate::learning::{DataSource, Keys, Refresh, Schedule, check_counts, check_positive, check_shares, check_weights};
-use polity_kernel::Invalid;
+use crate::learning::{DataSource, params};
 use polity_nn::Activation;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
-/// Parameters of a learner.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// What is learned from. Default: what the learner's own agents did in the last `buffer_rounds` rounds.
-    pub data: Option<DataSource>,
-    /// Numbers that the world shows and that the network sees. Default: all, except those about turns and rewards.
-    pub observe: Option<Vec<String>>,
-    /// The number that shows the reward of the last round.
-    pub reward: String,
-    /// What rewards are multiplied by before they are learned from; above 0. Values of about 1 are learned fastest.
-    pub reward_scale: f64,
-    /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
-    pub hidden: Vec<usize>,
-    /// The function after each hidden layer.
-    pub activation: Activation,
-    /// Rounds that are remembered, of all agents, if there are no data.
-    pub buffer_rounds: u32,
-    /// Steps of the optimiser in a round.
-    pub gradient_steps: u32,
-    /// Decisions in a step of the optimiser.
-    pub minibatch: u32,
-    /// What a reward is worth one decision later (discount γ); 0 to 1.
-    pub discount: f64,
-    /// How much choices that are not in the data are worth less (α); at 0 it is double Q-learning from data.
-    pub alpha: f64,
-    /// Steps of the optimiser from one refreshing of the target network to the next.
-    pub target_update: u32,
-    /// Step size of Adam.
-    pub learning_rate: f64,
-    /// The longest gradient; longer ones are scaled down.
-    pub max_grad_norm: f64,
-    /// The round from which nothing is learned any more. Default: never.
-    pub stop: Option<u32>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            data: None,
-            observe: None,
-            reward: "last-reward".into(),
-            reward_scale: 1.0,
-            hidden: vec![64, 64],
-            activation: Activation::Relu,
-            buffer_rounds: 2_000,
-            gradient_steps: 1,
-            minibatch: 256,
-            discount: 0.99,
-            alpha: 1.0,
-            target_update: 250,
-            learning_rate: 1e-3,
-            max_grad_norm: 10.0,
-            stop: None,
-        }
+params! {
+    /// Parameters of a learner.
+    all { hidden: vec![64, 64], activation: Activation::Relu }
+    own {
+        /// What is learned from. Default: what the learner's own agents did in the last `buffer_rounds` rounds.
+        data: Option<DataSource> = None,
+        /// How much choices that are not in the data are worth less (α); at 0 it is double Q-learning from data.
+        alpha: f64 = 1.0,
     }
-}
-
-impl Params {
-    pub fn keys(&self) -> Keys<'_> {
-        Keys {
-            observe: self.observe.as_deref(),
-            reward: &self.reward,
-            hidden: &self.hidden,
-            activation: self.activation,
-            stop: self.stop,
-        }
-    }
-
-    pub fn schedule(&self) -> Schedule {
-        Schedule { starts: 0, every: 1, steps: self.gradient_steps, refresh: Refresh::Every(self.target_update) }
-    }
-
-    /// Checks that every number is in its range.
-    pub fn check(&self) -> Result<(), Invalid> {
-        Invalid::within(2..=1_000_000, "buffer_rounds", self.buffer_rounds)?;
-        check_counts(&[
-            ("gradient_steps", self.gradient_steps),
-            ("minibatch", self.minibatch),
-            ("target_update", self.target_update),
-        ])?;
-        check_shares(&[("discount", self.discount)])?;
-        check_weights(&[("alpha", self.alpha)])?;
-        check_positive(&[
-            ("reward_scale", self.reward_scale),
-            ("learning_rate", self.learning_rate),
-            ("max_grad_norm", self.max_grad_norm),
-        ])
-    }
+    returns { discount: 0.99, reward_scale: 1.0 }
+    replay { buffer_rounds: 2_000, gradient_steps: 1, minibatch: 256 }
+    hard_target { target_update: 250 }
+    adam { learning_rate: 1e-3, max_grad_norm: 10.0 }
 }

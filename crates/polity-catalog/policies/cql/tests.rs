@@ -2,9 +2,9 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::{Cql, Params};
-use crate::learning::testing::{batch, check_slopes, learners, plain, plain_logs, players, recorded, source};
+use crate::learning::testing::{batch, check_slopes, finds_good_choices, learners, plain, plain_logs};
 use crate::learning::{Data, Learner};
-use crate::testing::{metric, play_with, refused};
+use crate::testing::refused;
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Mlp, Weights};
 use serde_json::json;
@@ -46,19 +46,7 @@ fn the_gradient_is_that_of_a_plain_computation() {
 
 #[test]
 fn good_choices_are_found_among_bad_ones_if_outcomes_are_known() {
-    let data = recorded(&players(32, 300));
-    let reached = |kind: &str, outcomes: &str| {
-        let mut more = json!({"data": source(outcomes)});
-        if kind == Cql::NAME {
-            more["alpha"] = json!(0.1);
-            more["reward_scale"] = json!(0.1);
-        }
-        let scenario = learners(kind, 1, 700, &more);
-        metric(play_with(&scenario, &data, 1).rounds.last().unwrap(), "episode-return.mean")
-    };
-    let (learned, imitated, placebo) =
-        (reached(Cql::NAME, "recorded"), reached("bc", "recorded"), reached(Cql::NAME, "shuffled"));
-    assert!(learned > 3.0 * imitated && learned > 3.0 * placebo, "{learned} {imitated} {placebo}");
+    finds_good_choices(Cql::NAME, &json!({"alpha": 0.1, "reward_scale": 0.1}));
 }
 
 #[test]

@@ -4,7 +4,9 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of};
+use crate::learning::{
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of,
+};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -23,11 +25,6 @@ pub struct Dqn {
 }
 
 impl Dqn {
-    /// Returns the values of all choices, for each row of what is seen; those that are not offered have very low ones.
-    fn values(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        values_of(&self.q, weights, inputs, masks)
-    }
-
     /// Moves the weights against the gradient of the mean of (Q(s, a) - y)² / 2, with y = r + γ Q'(s', argmax Q(s', ·)), where Q' has the
     /// weights of some time ago.
     ///
@@ -35,9 +32,9 @@ impl Dqn {
     /// The first loss or gradient that is not a finite number.
     fn update(&self, model: &Model, target: &Weights, batch: &Batch) -> Result<Model, NotFinite> {
         let mut model = model.clone();
-        let later = self.values(target, &batch.then, &batch.then_masks);
+        let later = values_of(&self.q, target, &batch.then, &batch.then_masks);
         let judged = match self.params.double {
-            true => self.values(&model.weights, &batch.then, &batch.then_masks),
+            true => values_of(&self.q, &model.weights, &batch.then, &batch.then_masks),
             false => later.clone(),
         };
         let n = batch.choices.len();
@@ -68,7 +65,7 @@ impl Learner for Dqn {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?.of_values();
         let q = start.net("policy", [start.inputs(), start.choices()], 1.0);
         Ok((Dqn { params, q }, start))
@@ -83,8 +80,8 @@ impl Learner for Dqn {
     }
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let values = self.values(&memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.greedy(seen, &values, self.params.explores(now.round));
+        let values = values_of(&self.q, &memory.model.weights, &seen.inputs, &seen.mask);
+        let choices = now.greedy(seen, &values, self.params.exploration().at(now.round));
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
             let batch = replay.batch(self.params.minibatch as usize, draws);

@@ -4,7 +4,10 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Experience, Learner, Learning, Model, Now, Parts, Replay, Seen, Start, Trained, logs_of};
+use crate::learning::{
+    Experience, Learner, LearnerParams, Learning, Model, Now, Parts, Replay, Seen, Start, Trained, check_positive,
+    check_weights, logs_of,
+};
 use params::{Params, Ranks};
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -48,12 +51,16 @@ impl Experience for Generation {
 /// Returns the ranks of numbers from -0.5 for the lowest to 0.5 for the highest. Equal ones have the mean of their ranks.
 fn centred_ranks(scores: &[f32]) -> Vec<f32> {
     let last = scores.len().saturating_sub(1).max(1) as f32;
-    let rank = |score: &f32| {
-        let below = scores.iter().filter(|other| *other < score).count();
-        let same = scores.iter().filter(|other| *other == score).count();
-        (below as f32 + (same as f32 - 1.0) / 2.0) / last - 0.5
-    };
-    scores.iter().map(rank).collect()
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|one, other| scores[*one].total_cmp(&scores[*other]));
+    let mut ranks = vec![0.0; scores.len()];
+    let mut below = 0;
+    for same in order.chunk_by(|one, other| scores[*one] == scores[*other]) {
+        let rank = (below as f32 + (same.len() as f32 - 1.0) / 2.0) / last - 0.5;
+        same.iter().for_each(|i| ranks[*i] = rank);
+        below += same.len();
+    }
+    ranks
 }
 
 impl Es {
@@ -141,7 +148,9 @@ impl Learner for Es {
     type Memory = Trained<Generation>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
+        check_positive(&[("noise", params.noise), ("learning_rate", params.learning_rate)])?;
+        check_weights(&[("weight_decay", params.weight_decay)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let message = format!("the world `{}` has no episodes, whose returns it compares", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;

@@ -4,7 +4,10 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Data, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of};
+use crate::learning::{
+    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, check_shares,
+    check_weights, logs_of,
+};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -128,7 +131,9 @@ impl Learner for Iql {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
+        check_shares(&[("expectile", params.expectile)])?;
+        check_weights(&[("temperature", params.temperature)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let sizes = [start.inputs(), start.choices()];

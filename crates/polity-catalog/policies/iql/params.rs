@@ -1,102 +1,24 @@
 //! Parameters of implicit Q-learning.
 
-use crate::learning::{
-    Choose, DataSource, Keys, Refresh, Schedule, check_counts, check_positive, check_shares, check_weights,
-};
-use polity_kernel::Invalid;
+use crate::learning::{Choose, DataSource, params};
 use polity_nn::Activation;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
-/// Parameters of a learner.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// What is learned from. Default: what the learner's own agents did in the last `buffer_rounds` rounds.
-    pub data: Option<DataSource>,
-    /// Numbers that the world shows and that the network sees. Default: all, except those about turns and rewards.
-    pub observe: Option<Vec<String>>,
-    /// The number that shows the reward of the last round.
-    pub reward: String,
-    /// What rewards are multiplied by before they are learned from; above 0. Values of about 1 are learned fastest.
-    pub reward_scale: f64,
-    /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
-    pub hidden: Vec<usize>,
-    /// The function after each hidden layer.
-    pub activation: Activation,
-    /// Rounds that are remembered, of all agents, if there are no data.
-    pub buffer_rounds: u32,
-    /// Steps of the optimiser in a round.
-    pub gradient_steps: u32,
-    /// Decisions in a step of the optimiser.
-    pub minibatch: u32,
-    /// What a reward is worth one decision later (discount γ); 0 to 1.
-    pub discount: f64,
-    /// The expectile of what choices are worth that the value of a state is (τ); 0 to 1. At 0.5 it is their mean, near 1 the best one's.
-    pub expectile: f64,
-    /// How much the policy prefers choices that are better than expected (inverse temperature β); at 0 it imitates all alike.
-    pub temperature: f64,
-    /// The part of the difference by which the target network comes nearer to the network in a step; 0 to 1.
-    pub target_rate: f64,
-    /// Step size of Adam.
-    pub learning_rate: f64,
-    /// The longest gradient; longer ones are scaled down.
-    pub max_grad_norm: f64,
-    /// How a choice is taken.
-    pub choose: Choose,
-    /// The round from which nothing is learned any more. Default: never.
-    pub stop: Option<u32>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            data: None,
-            observe: None,
-            reward: "last-reward".into(),
-            reward_scale: 1.0,
-            hidden: vec![64, 64],
-            activation: Activation::Relu,
-            buffer_rounds: 2_000,
-            gradient_steps: 1,
-            minibatch: 256,
-            discount: 0.99,
-            expectile: 0.7,
-            temperature: 3.0,
-            target_rate: 0.005,
-            learning_rate: 1e-3,
-            max_grad_norm: 10.0,
-            choose: Choose::Best,
-            stop: None,
-        }
+params! {
+    /// Parameters of a learner.
+    all { hidden: vec![64, 64], activation: Activation::Relu }
+    own {
+        /// What is learned from. Default: what the learner's own agents did in the last `buffer_rounds` rounds.
+        data: Option<DataSource> = None,
+        /// The value of a state is this expectile of what choices are worth (τ of the paper); 0 to 1. At 0.5 it is their mean, near 1 the
+        /// best one's.
+        expectile: f64 = 0.7,
+        /// How much the policy prefers choices that are better than expected (inverse temperature β); at 0 it imitates all alike.
+        temperature: f64 = 3.0,
+        /// How a choice is taken.
+        choose: Choose = Choose::Best,
     }
-}
-
-impl Params {
-    pub fn keys(&self) -> Keys<'_> {
-        Keys {
-            observe: self.observe.as_deref(),
-            reward: &self.reward,
-            hidden: &self.hidden,
-            activation: self.activation,
-            stop: self.stop,
-        }
-    }
-
-    pub fn schedule(&self) -> Schedule {
-        Schedule { starts: 0, every: 1, steps: self.gradient_steps, refresh: Refresh::Towards(self.target_rate) }
-    }
-
-    /// Checks that every number is in its range.
-    pub fn check(&self) -> Result<(), Invalid> {
-        Invalid::within(2..=1_000_000, "buffer_rounds", self.buffer_rounds)?;
-        check_counts(&[("gradient_steps", self.gradient_steps), ("minibatch", self.minibatch)])?;
-        check_shares(&[("discount", self.discount), ("expectile", self.expectile), ("target_rate", self.target_rate)])?;
-        check_weights(&[("temperature", self.temperature)])?;
-        check_positive(&[
-            ("reward_scale", self.reward_scale),
-            ("learning_rate", self.learning_rate),
-            ("max_grad_norm", self.max_grad_norm),
-        ])
-    }
+    returns { discount: 0.99, reward_scale: 1.0 }
+    replay { buffer_rounds: 2_000, gradient_steps: 1, minibatch: 256 }
+    soft_target { tau: 0.005 }
+    adam { learning_rate: 1e-3, max_grad_norm: 10.0 }
 }

@@ -2,9 +2,9 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::{Iql, Params};
-use crate::learning::testing::{batch, check_slopes, learners, plain, plain_logs, players, recorded, source};
+use crate::learning::testing::{batch, check_slopes, finds_good_choices, learners, plain, plain_logs};
 use crate::learning::{Data, Learner};
-use crate::testing::{metric, play_with, refused};
+use crate::testing::refused;
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Mlp, Weights};
 use serde_json::json;
@@ -50,24 +50,12 @@ fn the_gradient_is_that_of_a_plain_computation() {
 
 #[test]
 fn good_choices_are_found_among_bad_ones_if_outcomes_are_known() {
-    let data = recorded(&players(32, 300));
-    let reached = |kind: &str, outcomes: &str| {
-        let mut more = json!({"data": source(outcomes)});
-        if kind == Iql::NAME {
-            more["temperature"] = json!(10);
-            more["reward_scale"] = json!(0.1);
-        }
-        let scenario = learners(kind, 1, 700, &more);
-        metric(play_with(&scenario, &data, 1).rounds.last().unwrap(), "episode-return.mean")
-    };
-    let (learned, imitated, placebo) =
-        (reached(Iql::NAME, "recorded"), reached("bc", "recorded"), reached(Iql::NAME, "shuffled"));
-    assert!(learned > 3.0 * imitated && learned > 3.0 * placebo, "{learned} {imitated} {placebo}");
+    finds_good_choices(Iql::NAME, &json!({"temperature": 10, "reward_scale": 0.1}));
 }
 
 #[test]
 fn keys_out_of_range_are_refused() {
-    for (key, value) in [("expectile", 1.5), ("temperature", -1.0), ("target_rate", 2.0)] {
+    for (key, value) in [("expectile", 1.5), ("temperature", -1.0), ("tau", 2.0)] {
         let mut scenario = learners(Iql::NAME, 1, 1, &json!({key: value}));
         scenario["cohorts"][0]["policy"].as_object_mut().unwrap().remove("data");
         let why = refused(&scenario);

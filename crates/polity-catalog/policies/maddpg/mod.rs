@@ -5,7 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Learner, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, best, own_first,
+    Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, best,
+    check_positive, check_weights, logs_of, own_first,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -48,17 +49,6 @@ fn marked(choices: impl Iterator<Item = usize>, columns: usize) -> Array {
 }
 
 impl Maddpg {
-    /// Returns the logarithms of the probabilities of all choices.
-    fn logs(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        let [logs] = outputs(weights, inputs.rows(), |tape, rows| {
-            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            [tape.log_softmax(logits)]
-        });
-        logs
-    }
-
     /// Moves the weights against the gradient of the sum of two means over decisions: of (Q(v, a) - y)² / 2, with v what the critic sees, a
     /// what those whom it sees chose, y = r + γ Q'(v', a'), and a' and Q' by the weights of some time ago; and of -Q(v, ã), where in ã the
     /// agent's own choice is drawn anew from its policy, with the gradient of a softmax, and Q is held.
@@ -74,7 +64,7 @@ impl Maddpg {
     ) -> Result<Model, NotFinite> {
         let (mut model, params, seats) = (model.clone(), &self.params, self.teams.seats());
         let (n, choices) = (batch.choices.len(), batch.masks.columns());
-        let logs = self.logs(target, &batch.then, &batch.then_masks);
+        let logs = logs_of(&self.policy, target, &batch.then, &batch.then_masks);
         let moved = logs.zip(&gumbels(&logs, draws), |x, y| x + y);
         let then = own_first(&marked((0..n).map(|row| usize::from(best(moved.row(row)))), choices), seats);
         let then_views = own_first(&batch.then, seats);
@@ -149,7 +139,9 @@ impl Learner for Maddpg {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
+        check_positive(&[("temperature", params.temperature)])?;
+        check_weights(&[("logit_weight", params.logit_weight)])?;
         let teams = Teams::open(params.critic, setup)?;
         let mut start = Start::open(Self::NAME, &params.keys(), true, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
@@ -168,7 +160,7 @@ impl Learner for Maddpg {
     }
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let logs = self.logs(&memory.model.weights, &seen.inputs, &seen.mask);
+        let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.chosen(seen, &logs);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {

@@ -41,7 +41,7 @@ fn agents_of_an_episode_or_strangers_are_seen_together() {
         [strange.row(0), strange.row(1), strange.row(5)],
         [[6.0, 10.0, 8.0], [7.0, 11.0, 9.0], [11.0, 9.0, 7.0]]
     );
-    assert_eq!(views(Together::Nobody).row(5), [11.0]);
+    assert_eq!(views(Together::Alone).row(5), [11.0]);
     // An agent that is not there is seen as zeros.
     let mut few = seen(0, true, false);
     few.agents.remove(1);
@@ -99,7 +99,7 @@ fn a_cohort_must_hold_whole_episodes() {
     assert!(why.contains("3 seats") && why.contains("whole episodes"), "{why}");
     // Without a team it need not.
     for cohort in 0..2 {
-        scenario["cohorts"][cohort]["policy"]["critic"] = json!("nobody");
+        scenario["cohorts"][cohort]["policy"]["critic"] = json!("alone");
     }
     assert!(open(&scenario, &Inputs::default(), 1).is_ok());
     let mut scenario = spreading(1, 1, &json!({"reward": "own-score"}));

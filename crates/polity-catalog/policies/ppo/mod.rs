@@ -19,5 +19,5 @@ impl Kind for Ppo {
     const NAME: &'static str = "ppo";
     const SUMMARY: &'static str =
         "Learns by proximal policy optimisation; a cohort shares one network (Schulman et al. 2017)";
-    const CRITIC: Together = Together::Nobody;
+    const CRITIC: Together = Together::Alone;
 }

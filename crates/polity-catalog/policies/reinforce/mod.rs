@@ -5,7 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Experience, Learner, Learning, Model, NONE, Now, Parts, Rollout, Seen, Start, Step, Trained, logs_of, normalised,
+    Experience, Learner, LearnerParams, Learning, Model, NONE, Now, Parts, Rollout, Seen, Start, Step, Trained,
+    logs_of, normalised,
 };
 use params::Params;
 use polity_kernel::policy::PolicySetup;
@@ -116,7 +117,7 @@ impl Learner for Reinforce {
     type Memory = Trained<Episodes>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;

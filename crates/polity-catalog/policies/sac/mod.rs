@@ -4,7 +4,10 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Batch, Learner, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of};
+use crate::learning::{
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, check_positive, check_shares,
+    logs_of,
+};
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -26,11 +29,6 @@ pub struct Sac {
 }
 
 impl Sac {
-    /// Returns the logarithms of the probabilities of all choices.
-    fn logs(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        logs_of(&self.policy, weights, inputs, masks)
-    }
-
     /// Returns the lesser of both values of all choices.
     fn values(&self, weights: &Weights, inputs: &Array) -> Array {
         let [values] = outputs(weights, inputs.rows(), |tape, rows| {
@@ -54,7 +52,7 @@ impl Sac {
         let (mut model, params) = (model.clone(), &self.params);
         let n = batch.choices.len();
         let alpha = libm::expf(model.weights[self.log_alpha].array.data()[0]);
-        let later_logs = self.logs(&model.weights, &batch.then, &batch.then_masks);
+        let later_logs = logs_of(&self.policy, &model.weights, &batch.then, &batch.then_masks);
         let later = self.values(target, &batch.then);
         let goal = |i: usize| {
             let terms = later_logs.row(i).iter().zip(later.row(i));
@@ -117,7 +115,9 @@ impl Learner for Sac {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
+        check_positive(&[("alpha", params.alpha)])?;
+        check_shares(&[("target_entropy", params.target_entropy.unwrap_or_default())])?;
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
@@ -135,7 +135,7 @@ impl Learner for Sac {
     }
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let logs = self.logs(&memory.model.weights, &seen.inputs, &seen.mask);
+        let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.chosen(seen, &logs);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {

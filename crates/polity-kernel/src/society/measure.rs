@@ -36,27 +36,6 @@ impl Society {
         out
     }
 
-    /// Returns a number that agents saw in the last round, by id; NaN for those born at its end.
-    #[must_use]
-    pub fn seen(&self, slot: NumberSlot) -> Vec<f64> {
-        let mut out = self.own_seen(slot);
-        out.extend(self.elsewhere.iter().filter_map(|shown| shown.seen.get(slot.0)).flatten());
-        out
-    }
-
-    /// The same, for the agents of this process.
-    pub(super) fn own_seen(&self, slot: NumberSlot) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.born as usize);
-        for block in self.shards.iter().flat_map(Shard::blocks) {
-            let seen = block.observations.rows();
-            out.extend((0..block.len as usize).map(|row| match row < seen {
-                true => block.observations.row(row).number(slot),
-                false => f64::NAN,
-            }));
-        }
-        out
-    }
-
     /// The same, for the agents of this process.
     pub(super) fn own_column(&self, column: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(self.born as usize);
@@ -74,6 +53,27 @@ impl Society {
                 let world = if self.split == Split::None { &self.shards[0].world } else { &shard.world };
                 world.column(&block.rows, block.first, block.len as usize, column, &mut out);
             }
+        }
+        out
+    }
+
+    /// Returns a number that agents saw in the last round, by id; NaN for those born at its end.
+    #[must_use]
+    pub fn seen(&self, slot: NumberSlot) -> Vec<f64> {
+        let mut out = self.own_seen(slot);
+        out.extend(self.elsewhere.iter().filter_map(|shown| shown.seen.get(slot.0)).flatten());
+        out
+    }
+
+    /// The same, for the agents of this process.
+    pub(super) fn own_seen(&self, slot: NumberSlot) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.born as usize);
+        for block in self.shards.iter().flat_map(Shard::blocks) {
+            let seen = block.observations.rows();
+            out.extend((0..block.len as usize).map(|row| match row < seen {
+                true => block.observations.row(row).number(slot),
+                false => f64::NAN,
+            }));
         }
         out
     }

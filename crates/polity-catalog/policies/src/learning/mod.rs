@@ -11,6 +11,7 @@ mod kept;
 mod learner;
 pub mod mixed;
 mod networks;
+mod params;
 mod replay;
 mod returns;
 mod rollout;
@@ -28,7 +29,9 @@ pub use learner::{
     check_positive, check_shares, check_weights,
 };
 pub use networks::{logs_of, values_of};
-pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch, faded};
+pub(crate) use params::params;
+pub use params::{Exploration, LearnerParams};
+pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
 pub use senses::{Seen, Senses, any_offered};

@@ -207,11 +207,11 @@ pub enum Refresh {
     Towards(f64),
 }
 
-/// Returns a number that goes evenly from the first to the second in so many rounds, and stays there.
-#[must_use]
-pub fn faded([from, to]: [f64; 2], rounds: u32, round: u32) -> f64 {
-    let part = (f64::from(round) / f64::from(rounds.max(1))).min(1.0);
-    from + part * (to - from)
+impl Default for Schedule {
+    /// One step of the optimiser in every round, without a target network.
+    fn default() -> Self {
+        Schedule { starts: 0, every: 1, steps: 1, refresh: Refresh::Every(u32::MAX) }
+    }
 }
 
 impl Trained<Replayed> {

@@ -11,12 +11,12 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Together {
-    /// Nobody's: each agent learns from what it sees itself.
-    Nobody,
+    /// Each agent's alone.
+    Alone,
     /// Those of all agents of an episode.
     #[default]
     Episode,
-    /// Those of as many agents of different episodes, as a placebo: the same work, but nothing that the agents have in common.
+    /// Those of as many agents of different episodes, as a placebo: the same work, but the agents have nothing in common.
     Strangers,
 }
 
@@ -52,7 +52,7 @@ impl Teams {
     /// Groups so many agents from the first on, of whom so many share an episode.
     #[must_use]
     pub fn new(first: AgentId, agents: u32, seats: u32, together: Together) -> Self {
-        let seats = if together == Together::Nobody { 1 } else { seats };
+        let seats = if together == Together::Alone { 1 } else { seats };
         let (count, seats) = ((agents / seats) as usize, seats as usize);
         Teams { first, seats, count, strangers: together == Together::Strangers }
     }

@@ -2,7 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use crate::learning::Batch;
-use crate::testing::open;
+use crate::testing::{metric, open, play_with};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::population::{Column, Table, TextBuilder};
 use polity_kernel::rng::{Draws, Stream};
@@ -72,9 +72,18 @@ pub fn learners(kind: &str, seed: u64, rounds: u32, more: &Value) -> Value {
         "metrics": [{"kind": "mean", "of": "episode-return"}]})
 }
 
-/// Returns the data of a scenario's policy, to be changed.
-pub fn source(outcomes: &str) -> Value {
-    json!({"steps": {"file": "steps.csv"}, "outcomes": outcomes})
+/// Checks that a learner gets far more from steps of mixed quality than imitation does, and than itself if outcomes are dealt by lot.
+/// `more`: further keys of the policy.
+pub fn finds_good_choices(kind: &str, more: &Value) {
+    let data = recorded(&players(32, 300));
+    let reached = |kind: &str, outcomes: &str, more: &Value| {
+        let mut scenario = learners(kind, 1, 700, more);
+        scenario["cohorts"][0]["policy"]["data"]["outcomes"] = outcomes.into();
+        metric(play_with(&scenario, &data, 1).rounds.last().unwrap(), "episode-return.mean")
+    };
+    let learned = reached(kind, "recorded", more);
+    let (imitated, placebo) = (reached("bc", "recorded", &json!({})), reached(kind, "shuffled", more));
+    assert!(learned > 3.0 * imitated && learned > 3.0 * placebo, "{learned} {imitated} {placebo}");
 }
 
 /// Returns random decisions with three choices, one of which is not offered in some rows.

@@ -6,7 +6,7 @@ mod params;
 mod tests;
 mod update;
 
-use super::{About, Keys, Learner, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
+use super::{About, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -85,8 +85,8 @@ impl<K: Kind> Learner for Clipped<K> {
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check()?;
         let together = params.critic.unwrap_or(K::CRITIC);
-        let teams = (together != Together::Nobody).then(|| Teams::open(together, setup)).transpose()?;
-        let mut start = Start::open(K::NAME, &params.keys(), K::CRITIC != Together::Nobody, setup)?;
+        let teams = (together != Together::Alone).then(|| Teams::open(together, setup)).transpose()?;
+        let mut start = Start::open(K::NAME, &params.keys(), K::CRITIC != Together::Alone, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
         let memory = params.memory.as_ref().map(|source| Recurrent::open(source, &mut start)).transpose()?;
         let remembered = memory.as_ref().map_or(0, Recurrent::size);
@@ -146,17 +146,5 @@ impl<K: Kind> Learner for Clipped<K> {
             memory.experience.remember(seen, entered, left);
         }
         Ok(())
-    }
-}
-
-impl Params {
-    fn keys(&self) -> Keys<'_> {
-        Keys {
-            observe: self.observe.as_deref(),
-            reward: &self.reward,
-            hidden: &self.hidden,
-            activation: self.activation,
-            stop: self.stop,
-        }
     }
 }

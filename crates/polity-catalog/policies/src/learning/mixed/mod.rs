@@ -5,7 +5,9 @@ mod params;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use super::{Learner, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best};
+use super::{
+    Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best, values_of,
+};
 pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
 pub use params::Params;
 use polity_kernel::Invalid;
@@ -53,19 +55,9 @@ impl<K: Kind> Mixing<K> {
         Sight { inputs, masks, turns, state }
     }
 
-    /// Returns what a network makes of each agent's choices; those that are not offered have very low numbers.
-    fn of_choices(net: &Mlp, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
-        let [values] = outputs(weights, inputs.rows(), |tape, rows| {
-            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-            let values = net.on(tape, x);
-            [tape.add(values, mask)]
-        });
-        values
-    }
-
     /// Returns the best choices of all members of teams, as the weights have it.
     fn best(&self, weights: &Weights, sight: &Sight<'_>, draws: &mut Draws) -> Vec<u32> {
-        let q = Self::of_choices(&self.q, weights, sight.inputs, sight.masks);
+        let q = values_of(&self.q, weights, sight.inputs, sight.masks);
         let each: Vec<u16> = (0..q.rows()).map(|row| best(q.row(row))).collect();
         let Mixer::Concave { hyper, slope, starts, sweeps } = &self.mixer else {
             return each.into_iter().map(u32::from).collect();
@@ -177,7 +169,7 @@ impl<K: Kind> Learner for Mixing<K> {
     type Memory = Trained<Replayed>;
 
     fn open(params: Params<K::Keys>, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
-        params.check()?;
+        params.check_shared()?;
         let teams = Teams::open(params.together, setup)?;
         let mut start = Start::open(K::NAME, &params.keys(), true, setup)?;
         let sizes = [start.inputs(), start.choices()];
@@ -204,8 +196,8 @@ impl<K: Kind> Learner for Mixing<K> {
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let net = self.policy.as_ref().unwrap_or(&self.q);
-        let values = Self::of_choices(net, &memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.greedy(seen, &values, self.params.explores(now.round));
+        let values = values_of(net, &memory.model.weights, &seen.inputs, &seen.mask);
+        let choices = now.greedy(seen, &values, self.params.exploration().at(now.round));
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
             let batch = replay.team_batch(&self.teams, self.params.minibatch as usize, draws);
