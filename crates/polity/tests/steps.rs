@@ -2,6 +2,7 @@
 
 use crate::harness::{arg, scratch};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 const PLAYERS: &str = "seed: 3
@@ -104,4 +105,15 @@ cohorts: [{policy: relocate}]
     fs::write(home.join("it.yaml"), scenario).unwrap();
     let said = polity(&["validate", arg(&home.join("it.yaml"))]);
     assert!(!said.status.success() && text(&said.stderr).contains("record.steps"), "{}", text(&said.stderr));
+}
+
+/// The data of the policies that learn from steps are what their command makes.
+#[test]
+fn the_data_in_the_box_are_those_of_their_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../polity-catalog/policies/bc");
+    let run = scratch("steps-box").join("run");
+    let said = polity(&["run", arg(&folder.join("steps.yaml")), "--out", arg(&run), "--no-report"]);
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    let made = text(&polity(&["export", arg(&run), "--table", "steps"]).stdout);
+    assert_eq!(made, fs::read_to_string(folder.join("steps.csv")).unwrap());
 }

@@ -21,19 +21,19 @@ pub struct DataSource {
     /// The cohort whose agents are learned from. Default: those of all cohorts.
     #[serde(default)]
     pub cohort: Option<String>,
-    /// What came of their choices.
+    /// The outcomes of their choices.
     #[serde(default)]
     pub outcomes: Outcomes,
 }
 
-/// What came of the choices in data.
+/// Outcomes of recorded choices: rewards and ends of episodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcomes {
     /// As recorded.
     #[default]
     Recorded,
-    /// Rewards and ends of episodes of other agents and rounds, by lot, as a placebo: the same work, but nothing about what came of a choice.
+    /// Dealt at random to agents and rounds, as a placebo: the same work, but no information about what a choice led to.
     Shuffled,
 }
 
