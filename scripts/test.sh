@@ -41,7 +41,7 @@ cargo clippy --locked --workspace --all-targets --features polity/local -- -D wa
 # What a program gets that embeds the library, and whether all links of its documentation lead somewhere.
 step "library"
 cargo check --locked -p polity --lib --no-default-features
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity-games -p polity-kernel -p polity-learn -p polity-nn -p polity-stats -p polity-store -p polity-models -p polity-mcp -p polity-driver -p polity-arena -p polity-view -p polity-cli -p polity
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity-games -p polity-kernel -p polity-learn -p polity-nn -p polity-peers -p polity-stats -p polity-store -p polity-models -p polity-mcp -p polity-driver -p polity-arena -p polity-view -p polity-cli -p polity
 
 # The tests skip what needs it where it cannot be had.
 step "python clients"

@@ -171,7 +171,7 @@ impl Engine<'_> {
                 "many messages cross: spread it only for memory; with threads one process is faster".into()
             }
             Some(gain) if gain < 0.75 * n as f64 => "many messages cross: run it in one process, with threads".into(),
-            Some(_) => "few messages cross, or cheaply: if one machine has no more cores, spreading pays".into(),
+            Some(_) => "messages that cross cost little: spread it if one machine has no more cores".into(),
         };
         Ok(SpreadForecast { processes: n, crossing, memory_mb: (alone, each), gain, advice })
     }

@@ -28,7 +28,7 @@ impl Society {
 
     /// Returns a column of the interface for every agent ever born, by id (the last value, for dead agents). In a policy column the
     /// value is NaN for agents of other policies. Of a society over several processes, the process of shard 0 has all values only if
-    /// they were gathered since the last round ([`Gather::columns`]); without, the agents of other processes are missing.
+    /// they were gathered since the last round ([`super::Gather::columns`]); without, the agents of other processes are missing.
     #[must_use]
     pub fn column(&self, column: usize) -> Vec<f64> {
         let mut out = self.own_column(column);
