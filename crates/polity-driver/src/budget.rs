@@ -5,7 +5,11 @@
 //! until nothing is in flight. Then the spending is known, and all waiting calls are decided together, in order of id: those that fit are
 //! made; if none fits, all are denied. After the first such decision, the rest of the round is decided this way. Reasons:
 //! `docs/decisions/a-budget-is-a-wall.md`.
+//!
+//! The processes of a society over several tell each other what they have spent and which calls wait, and all decide the same
+//! ([`account::Account`]).
 
+mod account;
 mod purse;
 
 pub(crate) use purse::{Fit, Purse};
@@ -206,6 +210,9 @@ struct Scope {
     limit: Amount,
     /// Cost of answers, by the round of their requests.
     settled: BTreeMap<u32, Amount>,
+    /// The part of it that this process has spent since it was started, and what the other processes of the run have spent since then.
+    own: Amount,
+    elsewhere: Amount,
     /// In flight.
     reserved: Amount,
     /// What a group may spend in this round without waiting.
@@ -217,9 +224,29 @@ struct Scope {
 }
 
 impl Scope {
+    /// What all processes have spent.
     fn spent(&self) -> Amount {
-        self.settled.values().fold(Amount::default(), |sum, amount| sum.and(*amount))
+        self.settled.values().fold(self.elsewhere, |sum, amount| sum.and(*amount))
     }
+
+    /// What all processes had spent before a round, of which none has been asked yet.
+    fn spent_before(&self, round: u32) -> Amount {
+        self.settled.range(..round).fold(self.elsewhere, |sum, (_, amount)| sum.and(*amount))
+    }
+
+    /// Whether calls of a cohort count.
+    fn has(&self, cohort: Option<u16>) -> bool {
+        self.cohort.is_none() || self.cohort == cohort
+    }
+}
+
+/// A call to be decided.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Asked {
+    id: EffectId,
+    cohort: Option<u16>,
+    /// The most it can cost.
+    most: Amount,
 }
 
 /// How a call is counted.
@@ -246,6 +273,8 @@ pub(crate) struct Gate {
     items: Option<u64>,
     /// The round whose shares apply.
     round: Option<u32>,
+    /// The same, until its shares are computed.
+    opens: Option<u32>,
     /// Whether this round's calls are decided together whenever nothing is in flight.
     waves: bool,
     waiting: BTreeMap<EffectId, Effect>,
@@ -268,6 +297,8 @@ impl Gate {
             cohort,
             limit: Amount::limit(limits),
             settled: BTreeMap::new(),
+            own: Amount::default(),
+            elsewhere: Amount::default(),
             reserved: Amount::default(),
             share: Amount::ENDLESS,
             groups: BTreeSet::new(),
@@ -294,6 +325,7 @@ impl Gate {
             in_order,
             items,
             round: None,
+            opens: None,
             waves: false,
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
@@ -310,6 +342,7 @@ impl Gate {
         for (id, amount) in gate.charges.clone() {
             gate.spend(id, machine.cohort(id), amount);
         }
+        gate.scopes.iter_mut().for_each(|scope| scope.own = Amount::default());
         gate
     }
 
@@ -364,40 +397,50 @@ impl Gate {
         (self.ask(back, machine), over)
     }
 
-    /// Starts a batch, whether answered by the record or not. `effects`: all of it.
-    pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) {
-        let Some(first) = effects.first() else { return };
+    /// Starts a batch, whether answered by the record or not. `effects`: all of it. Returns whether it begins a round (in an evaluation,
+    /// everything); [`Gate::share`] then computes its shares.
+    pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) -> bool {
+        let Some(first) = effects.first() else { return false };
         let evaluation = self.items.is_some();
         let new = match evaluation {
             true => self.round.is_none(),
             false => self.round.is_none_or(|round| first.id.round > round),
         };
+        // Without limits, a round sends its requests slice by slice. With limits, a group that comes later has no share.
+        if !new && (evaluation || self.bounded()) {
+            return false;
+        }
         let tools = self.limits_tools();
-        let joins = |scope: &mut Scope| {
-            let counts = |effect: &&Effect| {
-                let ours = scope.cohort.is_none() || scope.cohort == machine.cohort(effect.id);
-                ours && counts(effect, tools)
-            };
+        for scope in &mut self.scopes {
+            if new {
+                scope.groups.clear();
+            }
+            let counts = |effect: &&Effect| scope.has(machine.cohort(effect.id)) && counts(effect, tools);
             let asking: Vec<u32> = effects.iter().filter(counts).map(|effect| effect.id.actor).collect();
             scope.groups.extend(asking);
-        };
-        if !new {
-            // Without limits, a round sends its requests slice by slice.
-            if !evaluation {
-                self.scopes.iter_mut().for_each(joins);
-            }
-            return;
         }
-        // An evaluation has one share of what is left after everything in its record.
-        let round = if evaluation { u32::MAX } else { first.id.round };
-        self.round = Some(round);
+        if new {
+            // An evaluation has one share of what is left after everything in its record.
+            let round = if evaluation { u32::MAX } else { first.id.round };
+            (self.round, self.opens) = (Some(round), Some(round));
+        }
+        new
+    }
+
+    /// Computes the shares of a round that a batch of this process has begun.
+    pub fn share(&mut self, machine: &Assembled) {
+        if let Some(round) = self.opens.take() {
+            self.share_with(round, &[], machine);
+        }
+    }
+
+    /// Computes the shares of a round. `groups`: how many groups of other processes ask in it, by scope.
+    fn share_with(&mut self, round: u32, groups: &[u64], machine: &Assembled) {
         // Once a wave has spent parts of others' shares, a resumed round continues in waves, as it would have.
         self.waves = self.in_order || self.waved.contains(&round);
-        for scope in &mut self.scopes {
-            scope.groups.clear();
-            joins(scope);
-            let before = scope.settled.range(..round).fold(Amount::default(), |sum, (_, amount)| sum.and(*amount));
-            scope.share = scope.limit.left(before).part(self.items.unwrap_or(scope.groups.len() as u64));
+        for (i, scope) in self.scopes.iter_mut().enumerate() {
+            let groups = scope.groups.len() as u64 + groups.get(i).copied().unwrap_or_default();
+            scope.share = scope.limit.left(scope.spent_before(round)).part(self.items.unwrap_or(groups));
             scope.taken.clear();
         }
         for (id, amount) in std::mem::take(&mut self.charges) {
@@ -428,7 +471,7 @@ impl Gate {
     }
 
     fn take(&mut self, group: u32, cohort: Option<u16>, amount: Amount) {
-        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+        for scope in self.scopes.iter_mut().filter(|scope| scope.has(cohort)) {
             *scope.taken.entry(group).or_default() += amount;
         }
     }
@@ -459,7 +502,8 @@ impl Gate {
             }
             let fits = |scope: &Scope| {
                 let taken = scope.taken.get(&group).copied().unwrap_or_default();
-                scope.cohort.is_some() && scope.cohort != cohort || taken.leaves(most, scope.share)
+                let shares = self.items.is_some() || scope.groups.contains(&group);
+                !scope.has(cohort) || shares && taken.leaves(most, scope.share)
             };
             if self.recorded.remove(&effect.id) || !self.waves && self.scopes.iter().all(fits) {
                 self.reserve(effect.id, Reserved { group, cohort, amount: most });
@@ -484,7 +528,7 @@ impl Gate {
     fn reserve(&mut self, id: EffectId, reserved: Reserved) {
         let Reserved { group, cohort, amount } = reserved;
         self.take(group, cohort, amount);
-        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+        for scope in self.scopes.iter_mut().filter(|scope| scope.has(cohort)) {
             scope.reserved += amount;
         }
         if self.agent.is_some() {
@@ -524,7 +568,7 @@ impl Gate {
         let holds = |scope: &Scope| {
             let taken = scope.taken.get(&group).copied().unwrap_or_default();
             let all = scope.spent().and(scope.reserved);
-            scope.cohort.is_some() && scope.cohort != cohort
+            !scope.has(cohort)
                 || all.requests <= scope.limit.requests && (self.waves || taken.requests <= scope.share.requests)
         };
         let own = self.of_agent.get(&effect.id.actor).copied().unwrap_or_default();
@@ -541,7 +585,7 @@ impl Gate {
             return false;
         }
         let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&id) else { return false };
-        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+        for scope in self.scopes.iter_mut().filter(|scope| scope.has(cohort)) {
             scope.reserved = scope.reserved.less(amount);
             if let Some(taken) = scope.taken.get_mut(&group) {
                 *taken = taken.less(amount);
@@ -573,8 +617,9 @@ impl Gate {
     }
 
     fn spend(&mut self, id: EffectId, cohort: Option<u16>, amount: Amount) {
-        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+        for scope in self.scopes.iter_mut().filter(|scope| scope.has(cohort)) {
             *scope.settled.entry(id.round).or_default() += amount;
+            scope.own += amount;
         }
         if self.agent.is_some() {
             *self.of_agent.entry(id.actor).or_default() += amount;
@@ -595,44 +640,52 @@ impl Gate {
     /// and continues with a larger budget as if it had never stopped.
     /// Returns the calls to make, in order of id.
     pub fn decide(&mut self, machine: &Assembled) -> Vec<Effect> {
+        let asked = self.asked(machine);
+        self.decide_among(&asked)
+    }
+
+    /// The waiting calls, in order of id.
+    fn asked(&self, machine: &Assembled) -> Vec<Asked> {
+        let asked =
+            |effect: &Effect| Asked { id: effect.id, cohort: machine.cohort(effect.id), most: self.most(effect) };
+        self.waiting.values().map(asked).collect()
+    }
+
+    /// Decides calls, in order of id, some of which may be those of other processes. Returns those of this process to make.
+    fn decide_among(&mut self, asked: &[Asked]) -> Vec<Effect> {
         self.waves = true;
-        let mut made = Vec::new();
-        let ids: Vec<EffectId> = self.waiting.keys().copied().collect();
-        for id in &ids {
-            let Some(effect) = self.waiting.get(id) else { continue };
-            let (most, cohort) = (self.most(effect), machine.cohort(*id));
-            let holds = |scope: &Scope| {
-                scope.cohort.is_some() && scope.cohort != cohort
-                    || scope.spent().and(scope.reserved).leaves(most, scope.limit)
-            };
-            if self.scopes.iter().all(holds)
-                && let Some(effect) = self.waiting.remove(id)
-            {
-                self.reserve(*id, Reserved { group: self.group(*id), cohort, amount: most });
-                made.push(effect);
+        let mut taken: Vec<Amount> = self.scopes.iter().map(|scope| scope.spent().and(scope.reserved)).collect();
+        let mut allowed = Vec::new();
+        for call in asked {
+            let mut over = self.scopes.iter_mut().zip(&mut taken).filter(|(scope, _)| scope.has(call.cohort));
+            if over.all(|(scope, taken)| taken.leaves(call.most, scope.limit)) {
+                let counts = self.scopes.iter().zip(&mut taken).filter(|(scope, _)| scope.has(call.cohort));
+                counts.for_each(|(_, taken)| *taken += call.most);
+                allowed.push(*call);
             }
         }
-        if !made.is_empty() {
-            return made;
+        if !allowed.is_empty() {
+            let made = allowed.into_iter().filter_map(|Asked { id, cohort, most }| {
+                let effect = self.waiting.remove(&id)?;
+                self.reserve(id, Reserved { group: self.group(id), cohort, amount: most });
+                Some(effect)
+            });
+            return made.collect();
         }
-        for id in ids {
-            let Some(effect) = self.waiting.get(&id) else { continue };
-            let (most, cohort) = (self.most(effect), machine.cohort(id));
-            let full = |scope: &&Scope| {
-                (scope.cohort.is_none() || scope.cohort == cohort) && !scope.spent().leaves(most, scope.limit)
-            };
+        for Asked { id, cohort, most } in asked {
+            let full = |scope: &&Scope| scope.has(*cohort) && !scope.spent().leaves(*most, scope.limit);
             let Some(scope) = self.scopes.iter().find(full) else { continue };
-            let why = format!("the budget of {} is {}", scope.what, Amount::why(scope.limit, scope.spent(), most));
+            let why = format!("the budget of {} is {}", scope.what, Amount::why(scope.limit, scope.spent(), *most));
             if scope.cohort.is_none() {
                 self.exhausted.get_or_insert_with(|| why.clone());
             }
             if self.items.is_none()
-                && let Some(effect) = self.waiting.remove(&id)
+                && let Some(effect) = self.waiting.remove(id)
             {
                 self.denied.push(denial(effect, why));
             }
         }
-        made
+        Vec::new()
     }
 
     /// Why the run stops at the end of the round (an evaluation: at once).

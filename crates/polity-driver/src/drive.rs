@@ -340,6 +340,9 @@ impl Drive<'_> {
                 match &driven.ending {
                     Ending::Done(outcome) => {
                         writing.learned.write(self.machine, self.seed)?;
+                        for (id, charged) in self.others.iter_mut().flat_map(Others::take_broken) {
+                            writing.append(&Event::Broke { id, charged })?;
+                        }
                         let parts = writing.recorder.close_last(self.machine, next)?;
                         writing.append(&Event::Ended { outcome: outcome.clone(), parts })?;
                         writing.journal.commit()?;
@@ -464,8 +467,14 @@ impl Drive<'_> {
     /// Starts effects; those with recorded answers are answered at once.
     fn begin(&mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut Open) -> Result<(), DriveError> {
         let mut fresh = Vec::new();
-        if let Some(gate) = &mut self.gate {
-            gate.batch(&effects, self.machine);
+        let shared = self.shares_budget();
+        if let Some(gate) = &mut self.gate
+            && gate.batch(&effects, self.machine)
+        {
+            match shared {
+                true => drop(self.agree()?),
+                false => gate.share(self.machine),
+            }
         }
         for effect in effects {
             let unrecorded = match self.past.answers.remove(&effect.id) {
@@ -523,13 +532,14 @@ impl Drive<'_> {
 
     /// Decides calls delayed by a budget, once nothing is in flight and no one can proceed.
     fn decide(&mut self) -> Result<(), DriveError> {
+        let shared = self.shares_budget();
         let Some(gate) = self.gate.as_mut().filter(|gate| gate.waits()) else { return Ok(()) };
-        let made = gate.decide(self.machine);
+        let made = if shared { self.agree()?.1 } else { gate.decide(self.machine) };
         if made.is_empty() {
             return Ok(());
         }
-        if let Some(writing) = &mut self.writing {
-            writing.append(&Event::Wave(made.iter().map(|effect| effect.id).collect()))?;
+        if let Some(journal) = self.journal() {
+            append(&journal, &Event::Wave(made.iter().map(|effect| effect.id).collect()))?;
         }
         self.source.start(made);
         Ok(())
@@ -547,6 +557,9 @@ impl Drive<'_> {
             totals.broke(charged.as_ref());
             if let Some(journal) = self.journal() {
                 append(&journal, &Event::Broke { id: effect.id, charged })?;
+            }
+            if let Some(others) = &mut self.others {
+                others.broke(effect.id, charged);
             }
             match &mut self.gate {
                 Some(gate) => {
@@ -689,6 +702,10 @@ impl Drive<'_> {
                 }
                 self.decide()?;
                 answers = self.gate.as_mut().map(Gate::take_denied).unwrap_or_default();
+                if answers.is_empty() && self.source.in_flight() == 0 && self.shares_budget() {
+                    // Only calls of other processes were allowed, or shares computed.
+                    continue;
+                }
                 if answers.is_empty() && self.source.in_flight() == 0 {
                     let Some(reason) = self.gate.as_ref().and_then(Gate::exhausted) else {
                         return Err(asked_nobody());

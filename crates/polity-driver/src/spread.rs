@@ -4,14 +4,13 @@
 //! their models, and log the answers before use; they give process 0 what it records. See
 //! `docs/decisions/one-society-over-processes.md`.
 
-use crate::drive::append;
+use crate::past::Past;
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
-use polity_kernel::event::Event;
 use polity_kernel::layout::{Frame, Layout};
 use polity_kernel::machine::{Machine, Outcome, Step};
 use polity_kernel::saved::Sink;
-use polity_kernel::scenario::Assembled;
+use polity_kernel::scenario::{Assembled, Budget};
 use polity_kernel::society::Gather;
 use polity_peers::{Broken, Group, Peers};
 use polity_store::DriveError;
@@ -129,31 +128,60 @@ struct Word {
     save: bool,
     /// Of process 0: what it records of this round, and what if this round is the last.
     gather: (Gather, Gather),
-    /// For process 0: answers since the last exchange.
-    answers: Vec<Answer>,
+    /// For process 0: what has happened since the last exchange.
+    told: Told,
 }
+
+/// What a process that helps tells process 0.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub answers: Vec<Answer>,
+    /// Requests without an answer, with the most they can have cost if they may have been answered.
+    pub broken: Vec<Broke>,
+}
+
+type Broke = (EffectId, Option<Usage>);
 
 /// What process 0 tells the others at the start.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
     /// The state to go on from; none at the beginning of the run.
     pub state: Option<Vec<u8>>,
-    /// All recorded answers, of whatever process.
-    pub answers: Vec<Answer>,
-    /// Requests that may have been answered before, of whatever process.
-    pub in_doubt: BTreeSet<EffectId>,
     /// Whether the run has just begun, so that older logs belong to another one.
     pub begins: bool,
+    /// The budget of the run.
+    pub budget: Budget,
+    /// Everything that any process has recorded.
+    pub logged: Logged,
     /// How the run ended, if it has: then there is nothing to do.
     pub ended: Option<Outcome>,
 }
 
-/// What a process has logged before.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// What a process has logged before, or several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Logged {
     pub answers: Vec<Answer>,
-    /// Requests without an answer when it ended, at the most they can have cost.
-    pub in_flight: Vec<(EffectId, Usage)>,
+    /// Requests without an answer, with the most they can have cost if they may have been answered.
+    pub broken: Vec<Broke>,
+    /// Calls delayed and then allowed by a budget, and the rounds with such calls.
+    pub waves: BTreeSet<EffectId>,
+    pub waved: BTreeSet<u32>,
+}
+
+impl Logged {
+    /// Everything in the record of a run.
+    pub fn of(past: &Past) -> Logged {
+        let Past { answers, rounds: _, waves, waved, broken } = past;
+        let answers = answers.values().cloned().collect();
+        Logged { answers, broken: broken.clone(), waves: waves.clone(), waved: waved.clone() }
+    }
+
+    /// The same as a record without rounds.
+    pub fn into_past(self) -> Past {
+        let Logged { answers, broken, waves, waved } = self;
+        let answers = answers.into_iter().map(|answer| (answer.id, answer)).collect();
+        Past { answers, rounds: Default::default(), waves, waved, broken }
+    }
 }
 
 /// The other processes of a run, for the driver of this one.
@@ -161,8 +189,10 @@ pub(crate) struct Others {
     peers: Peers,
     /// Where this process logs its answers; process 0 has its journal.
     pub log: Option<Journal>,
-    /// Answers that process 0 does not have yet.
-    heard: Vec<Answer>,
+    /// What process 0 has not been told yet.
+    news: Told,
+    /// Of process 0: requests of the others without an answer, which only their logs have.
+    broken: Vec<Broke>,
     /// What all processes have agreed on for the end of this round.
     agreed: Agreed,
 }
@@ -192,24 +222,26 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DriveError> {
 }
 
 impl Others {
-    /// Tells process 0 what this process has logged, and returns what it says.
+    /// Tells process 0 what the logs on this process's disk hold, and returns what it says.
     pub fn follow(
         mut peers: Peers,
-        logged: &Logged,
+        logged: &[Logged],
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Self, Start), DriveError> {
         let others = peers.count() - 1;
         let mut frames = vec![Vec::new(); others];
-        frames[0] = encode(logged)?;
+        frames[0] = encode(&logged)?;
         exchange(&mut peers, frames, go_on)?;
         let frames = exchange(&mut peers, vec![Vec::new(); others], go_on)?;
         Ok((Others::new(peers), decode(&frames[0])?))
     }
 
-    /// Returns what the other processes have logged, in order of their numbers.
+    /// Returns what the logs on the disks of the other processes hold, in order of their numbers.
     pub fn ask_all(peers: &mut Peers, go_on: &mut dyn FnMut() -> bool) -> Result<Vec<Logged>, DriveError> {
         let empty = vec![Vec::new(); peers.count() - 1];
-        exchange(peers, empty, go_on)?.iter().map(|frame| decode(frame)).collect()
+        let told: Result<Vec<Vec<Logged>>, _> =
+            exchange(peers, empty, go_on)?.iter().map(|frame| decode(frame)).collect();
+        Ok(told?.into_iter().flatten().collect())
     }
 
     /// Tells all other processes where to go on from.
@@ -220,29 +252,51 @@ impl Others {
     }
 
     fn new(peers: Peers) -> Self {
-        Others { peers, log: None, heard: Vec::new(), agreed: Agreed::default() }
+        Others { peers, log: None, news: Told::default(), broken: Vec::new(), agreed: Agreed::default() }
     }
 
     /// Remembers answers for process 0.
     pub fn heard(&mut self, answers: &[Answer]) {
         if self.peers.index() > 0 {
-            self.heard.extend_from_slice(answers);
+            self.news.answers.extend_from_slice(answers);
         }
     }
 
-    /// Carries the frames of a society, and what this process wants. Returns the frames of the others, and, to process 0, their answers.
+    /// Remembers a request without an answer for process 0.
+    pub fn broke(&mut self, id: EffectId, charged: Option<Usage>) {
+        if self.peers.index() > 0 {
+            self.news.broken.push((id, charged));
+        }
+    }
+
+    /// Returns, of process 0, the requests of other processes without an answer since the start.
+    pub fn take_broken(&mut self) -> Vec<Broke> {
+        std::mem::take(&mut self.broken)
+    }
+
+    /// Tells all other processes the same, and returns what they tell.
+    pub fn tell<T: Serialize + DeserializeOwned>(
+        &mut self,
+        what: &T,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<T>, DriveError> {
+        let frames = vec![encode(what)?; self.peers.count() - 1];
+        exchange(&mut self.peers, frames, go_on)?.iter().map(|frame| decode(frame)).collect()
+    }
+
+    /// Carries the frames of a society, and what this process wants. Returns the frames of the others, and, to process 0, their news.
     pub fn carry(
         &mut self,
         frames: Vec<Frame>,
         wanted: Wanted,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Vec<Frame>, Vec<Answer>), DriveError> {
+    ) -> Result<(Vec<Frame>, Told), DriveError> {
         let Wanted { stop, save, gather } = wanted;
         let own = self.peers.index();
         let mut out = Vec::with_capacity(frames.len());
         for Frame { to, mut bytes, .. } in frames {
-            let answers = if to == 0 { std::mem::take(&mut self.heard) } else { Vec::new() };
-            let word = encode(&Word { stop, save, gather, answers })?;
+            let told = if to == 0 { std::mem::take(&mut self.news) } else { Told::default() };
+            let word = encode(&Word { stop, save, gather, told })?;
             // Behind the frame, which may be large: neither end has to move it.
             bytes.extend_from_slice(&word);
             bytes.extend((word.len() as u64).to_le_bytes());
@@ -250,7 +304,7 @@ impl Others {
         }
         let others = (0..self.peers.count()).filter(|process| *process != own);
         let mut received = Vec::with_capacity(out.len());
-        let mut answers = Vec::new();
+        let mut news = Told::default();
         self.agreed.stop |= stop;
         if own == 0 {
             self.agreed.save |= save;
@@ -268,10 +322,12 @@ impl Others {
                 self.agreed.save |= word.save;
                 self.agreed.gather = word.gather;
             }
-            answers.extend(word.answers);
+            news.answers.extend(word.told.answers);
+            news.broken.extend(word.told.broken);
             received.push(Frame { from, to: own, bytes: frame });
         }
-        Ok((received, answers))
+        self.broken.extend_from_slice(&news.broken);
+        Ok((received, news))
     }
 
     /// What was agreed on for the end of this round; forgotten after.
@@ -312,11 +368,6 @@ impl Others {
             frames[0] = machine.snapshot().map_err(|bug| DriveError::Bug { seed, bug })?;
         }
         exchange(&mut self.peers, frames, go_on)
-    }
-
-    /// Adds a record to the log of this process, durable with the next commit.
-    pub fn log_event(&self, event: &Event) -> Result<(), DriveError> {
-        self.log.as_ref().map_or(Ok(()), |log| append(log, event))
     }
 }
 

@@ -6,23 +6,33 @@ use crate::harness::{
     answers, arg, assert_same_tables, engine, events, in_order, oracles, polity, prepared, replay, resume, run,
     scratch, tables, team, write_scenario,
 };
+use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::Faults;
+use polity_driver::spread::Spread;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::scenario::Budget;
+use polity_kernel::scenario::{Assembled, Budget};
 use polity_models::models::sim::Sim;
 use polity_models::models::{Answering, Exchange, Provider, Providers};
 use polity_store::DriveError;
 use polity_store::disk::{Disk, SimDisk};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 const OUT: &str = "run";
 
-/// Simulated models whose price is between three tenths and all of the announced maximum, different for each call.
-struct Metered(Sim);
+/// Simulated models whose price is between three tenths and all of the announced maximum, different for each call. They count the
+/// requests of each id.
+struct Metered(Sim, Requests);
+
+type Requests = Arc<Mutex<BTreeMap<EffectId, u32>>>;
+
+fn metered(requests: &Requests) -> Arc<Providers> {
+    Arc::new(Providers::of(vec![Box::new(Metered(Sim::standard(), requests.clone()))]))
+}
 
 /// The maximum cost of a call, in dollars.
 const MOST: f64 = 0.001;
@@ -50,6 +60,7 @@ impl Provider for Metered {
 
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         let EffectId { item, round, actor, n, .. } = effect.id;
+        *self.1.lock().unwrap().entry(effect.id).or_default() += 1;
         let part = 0.3 + 0.7 * Draws::new(seed, Stream::Driver, round, actor * 10 + n + item * 1000).unit();
         let usage = Usage { cost_usd: MOST * part, tokens_in: 20, tokens_out: 10, ..Usage::default() };
         Box::pin(async move { Ok(Exchange { usage, ..self.0.answer(effect, seed).await? }) })
@@ -85,8 +96,7 @@ fn of(scenario: &Value, budget: Value) -> Value {
 
 fn whole(scenario: &Value, folder: &Path, shards: usize, faults: Option<Faults>) -> (Summary, Arc<dyn Disk>) {
     let disk = disk();
-    let providers = Arc::new(Providers::of(vec![Box::new(Metered(Sim::standard()))]));
-    let engine = Engine { providers, ..engine(disk.clone(), shards, faults) };
+    let engine = Engine { providers: metered(&Requests::default()), ..engine(disk.clone(), shards, faults) };
     (run(&engine, &prepared(scenario, folder), Path::new(OUT)).unwrap(), disk)
 }
 
@@ -194,7 +204,7 @@ fn agents_and_cohorts_have_walls_of_their_own() {
     let (summary, disk) = whole(&scenario, &folder, 2, faults(3));
     assert_eq!(summary.status, RunStatus::Done);
     let answers = answered(&disk);
-    let mut calls = std::collections::BTreeMap::<u32, u32>::new();
+    let mut calls = BTreeMap::<u32, u32>::new();
     for answer in answers.iter().filter(|answer| !denied(answer)) {
         *calls.entry(answer.id.actor).or_default() += 1;
     }
@@ -208,6 +218,134 @@ fn agents_and_cohorts_have_walls_of_their_own() {
     );
     let (again, _) = whole(&scenario, &folder, 1, None);
     assert_eq!(again.digest, summary.digest);
+}
+
+/// Interrupts a process twice after this many answers.
+struct Interrupted(u32, Stop);
+
+impl Watch for Interrupted {
+    fn progress(&mut self, _: &Progress) {}
+
+    fn heard(&mut self, _: &Answer, _: &Assembled) {
+        self.0 = self.0.saturating_sub(1);
+        if self.0 == 0 {
+            self.1.ask();
+            self.1.ask();
+        }
+    }
+}
+
+/// Runs a society over `n` processes, or goes on with it. Process 1 is interrupted twice after this many answers.
+fn spread(
+    scenario: &Value,
+    folder: &Path,
+    disk: &Arc<dyn Disk>,
+    n: usize,
+    requests: &Requests,
+    interrupted: Option<u32>,
+) -> Vec<Result<Summary, DriveError>> {
+    let prepared = prepared(scenario, folder);
+    let one = |spread: Spread| {
+        let stop = Stop::default();
+        let after = interrupted.filter(|_| spread.index() == 1).unwrap_or(u32::MAX);
+        let mut watch = Interrupted(after, stop.clone());
+        let engine =
+            Engine { spread: Some(spread), stop, providers: metered(requests), ..engine(disk.clone(), 1, None) };
+        engine.run_spread(&prepared, Path::new(OUT), &mut watch)
+    };
+    std::thread::scope(|scope| {
+        let one = &one;
+        let threads: Vec<_> = Spread::threads(n).into_iter().map(|spread| scope.spawn(move || one(spread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Some askers in each of three processes: of the first kind 27, of the second 45.
+fn over_blocks() -> Value {
+    let mut scenario = oracles(9_000, 4, 0);
+    let cohort = |name: &str, share: f64, kind: &str| json!({"name": name, "share": share, "policy": {"kind": kind}});
+    scenario["cohorts"] = json!([
+        cohort("a", 0.453, "noise"),
+        cohort("first", 0.003, "oracle"),
+        cohort("b", 0.452, "noise"),
+        cohort("second", 0.005, "oracle"),
+        cohort("c", 0.087, "noise"),
+    ]);
+    scenario
+}
+
+#[test]
+fn one_budget_holds_over_several_processes_and_they_deny_what_one_would() {
+    let folder = scratch("budget-spread");
+    let free = whole(&over_blocks(), &folder, 1, None).0.totals;
+    let round = free.answers / 4;
+    assert_eq!(free.answers, 4 * (72 + 24), "every third asks twice");
+    let mut exhausted = 0;
+    for (budget, most) in [
+        (json!({"calls": round * 2 + 50}), None),
+        (json!({"calls": round + 3}), None),
+        (json!({"cost_usd": free.cost_usd * 0.6}), Some(free.cost_usd * 0.6)),
+        (json!({"cohorts": {"first": {"calls": 70}, "second": {"calls": 101}}}), None),
+        (json!({"cost_usd": free.cost_usd * 0.8, "agent": {"calls": 4}}), Some(free.cost_usd * 0.8)),
+    ] {
+        let scenario = of(&over_blocks(), budget);
+        let (one, disk_of_one) = whole(&scenario, &folder, 1, None);
+        exhausted += u32::from(one.status == RunStatus::Budget);
+        assert!(one.totals.denied > 0);
+        for n in [2, 3] {
+            let (requests, disk) = (Requests::default(), disk());
+            let what = format!("{} on {n}", scenario["budget"]);
+            for summary in spread(&scenario, &folder, &disk, n, &requests, None) {
+                let summary = summary.unwrap();
+                let found = (&summary.digest, summary.status, &summary.reason);
+                assert_eq!(found, (&one.digest, one.status, &one.reason), "{what}");
+            }
+            let all = answered(&disk);
+            assert_eq!(all, answered(&disk_of_one), "{what}");
+            assert_same_tables(
+                &tables(disk.as_ref(), Path::new(OUT)),
+                &tables(disk_of_one.as_ref(), Path::new(OUT)),
+                &what,
+            );
+            assert_eq!(requests.lock().unwrap().len(), all.iter().filter(|answer| !denied(answer)).count(), "{what}");
+            assert!(most.is_none_or(|most| spent(&all) <= most), "{what}: {}", spent(&all));
+            assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, RunStatus::Same, "{what}");
+        }
+    }
+    assert!(exhausted >= 3, "{exhausted}");
+}
+
+/// The answers of a process that is lost lie in its log: whoever goes on reads it, in whatever number.
+#[test]
+fn a_lost_process_and_fewer_that_go_on_ask_nothing_twice() {
+    let folder = scratch("budget-spread-lost");
+    let (mut lost, mut logged) = (0, 0);
+    for (budget, after) in [(json!({}), 30), (json!({"calls": 250}), 20), (json!({"calls": 250}), 75)] {
+        let scenario = of(&over_blocks(), budget);
+        let (one, disk_of_one) = whole(&scenario, &folder, 1, None);
+        for n in [1, 2] {
+            let (requests, disk) = (Requests::default(), disk());
+            let what = format!("{} after {after}, on {n}", scenario["budget"]);
+            let first = spread(&scenario, &folder, &disk, 3, &requests, Some(after));
+            lost += first.iter().filter(|summary| matches!(summary, Err(DriveError::Peers(_)))).count();
+            let told = answered(&disk).len();
+            logged += requests.lock().unwrap().len() - told;
+            let summary = match n {
+                1 => {
+                    let alone = Engine { providers: metered(&requests), ..engine(disk.clone(), 1, None) };
+                    resume(&alone, Path::new(OUT))
+                }
+                _ => spread(&scenario, &folder, &disk, n, &requests, None).remove(0),
+            };
+            let summary = summary.unwrap();
+            assert_eq!((&summary.digest, summary.status), (&one.digest, one.status), "{what}");
+            assert_eq!(answered(&disk), answered(&disk_of_one), "{what}");
+            let requests = requests.lock().unwrap();
+            let twice: Vec<_> = requests.iter().filter(|(_, times)| **times != 1).collect();
+            assert!(twice.is_empty(), "{what}: {twice:?}");
+        }
+    }
+    assert!(lost >= 6 && logged > 0, "{lost}, {logged}");
 }
 
 #[test]

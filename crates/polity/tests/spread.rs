@@ -269,8 +269,6 @@ fn what_cannot_be_spread_says_so() {
     let schelling = json!({"name": "s", "agents": 100, "rounds": 2, "world": {"kind": "schelling"},
         "cohorts": [{"policy": {"kind": "relocate"}}]});
     assert!(refused(&schelling, &first).contains("in one piece"));
-    let limited = [&first[..], &["--max-calls", "5"]].concat();
-    assert!(refused(&people(200, 2), &limited).contains("no common budget"));
     assert!(refused(&rules(100, 2), &[]).contains("--spread-index"));
     assert!(refused(&rules(100, 2), &["--spread-index", "2"]).contains("process 2 has no address"));
     let scenario = write_scenario(&folder, &rules(100, 2));

@@ -153,6 +153,11 @@ impl Drive<'_> {
         if !limits.any() {
             return None;
         }
+        if self.others.is_some() {
+            return Some(
+                "a run over several processes cannot change its limits; stop it, and start it again with others".into(),
+            );
+        }
         if self.orders.as_ref().is_some_and(|orders| orders.lag) {
             return Some(
                 "this run cannot have limits: its calls are answered in later rounds, so they cannot be counted \

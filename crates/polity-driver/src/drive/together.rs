@@ -1,7 +1,9 @@
 //! What the driver of one of several processes does with the others.
 
 use super::{Drive, Driven, append_answers};
-use crate::spread::{Agreed, Joined, Wanted};
+use crate::budget::Gate;
+use crate::spread::{Agreed, Joined, Told, Wanted};
+use polity_kernel::ask::Effect;
 use polity_kernel::layout::Frame;
 use polity_kernel::machine::Machine;
 use polity_kernel::society::{Gather, Society};
@@ -9,8 +11,23 @@ use polity_store::DriveError;
 use std::time::Instant;
 
 impl Drive<'_> {
+    /// Whether several processes have one budget.
+    pub(super) fn shares_budget(&self) -> bool {
+        self.others.is_some() && self.gate.as_ref().is_some_and(Gate::bounded)
+    }
+
+    /// Computes shares of a budget or decides calls, together with all other processes, when none can go on alone. Returns whether
+    /// nothing is left to decide in this part of the round, and the calls of this process to make.
+    pub(super) fn agree(&mut self) -> Result<(bool, Vec<Effect>), DriveError> {
+        let asked = self.stop.clone();
+        let (Some(gate), Some(others)) = (&mut self.gate, &mut self.others) else { return Ok((true, Vec::new())) };
+        let accounts = others.tell(&gate.account(self.machine), &mut || asked.may_wait())?;
+        Ok(gate.agree(&accounts, self.machine))
+    }
+
     /// Gives the frames of the society to the other processes, and it theirs. Process 0 takes the others' answers.
     pub(super) fn carry(&mut self, frames: Vec<Frame>, driven: &mut Driven, saved: Instant) -> Result<(), DriveError> {
+        while self.shares_budget() && !self.agree()?.0 {}
         let stop = self.stopping(driven);
         let round = self.machine.next_round();
         let wanted = match &self.writing {
@@ -26,7 +43,8 @@ impl Drive<'_> {
             return Err(DriveError::Peers("the society has frames for other processes, but there are none".into()));
         };
         // A second interrupt ends the process; the first one waits for the end of the round.
-        let (frames, answers) = others.carry(frames, wanted, &mut || asked.may_wait())?;
+        let (frames, Told { answers, broken }) = others.carry(frames, wanted, &mut || asked.may_wait())?;
+        broken.iter().for_each(|(_, charged)| driven.totals.broke(charged.as_ref()));
         if !answers.is_empty() {
             answers.iter().for_each(|answer| driven.totals.count(answer));
             if let Some(writing) = &mut self.writing {

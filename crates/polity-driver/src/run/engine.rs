@@ -334,7 +334,7 @@ impl Engine<'_> {
         let others = match &self.spread {
             Some(spread) => {
                 let run = prepared.digest();
-                Some(engine.lead(spread, &run, None, true, &journal, &mut past, &mut recorder)?)
+                Some(engine.lead(spread, &run, out, None, true, &budget, &journal, &mut past, &mut recorder)?)
             }
             None => None,
         };
@@ -567,9 +567,13 @@ impl Engine<'_> {
         let others = match &self.spread {
             Some(spread) => {
                 let run = prepared.digest();
-                Some(engine.lead(spread, &run, state, false, &journal, &mut past, &mut recorder)?)
+                let out = folder.path();
+                Some(engine.lead(spread, &run, out, state, false, &budget, &journal, &mut past, &mut recorder)?)
             }
-            None => None,
+            None => {
+                self.adopt(Vec::new(), folder.path(), &journal, &mut past, &mut recorder)?;
+                None
+            }
         };
         let parts = (journal, recorder, saved, others);
         engine.drive(&mut machine, &scenario, folder, parts, past, &budget, &manifest, began, watch)

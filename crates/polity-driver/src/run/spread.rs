@@ -6,26 +6,31 @@ use super::journal_summary::read_journal;
 use super::manifest::{Build, Manifest};
 use super::prepare::Prepared;
 use super::summary::Summary;
+use crate::budget::Gate;
 use crate::drive::{Drive, Driven, Ending, GRACE, Past, Watch, append, append_answers};
 use crate::recorder::Recorder;
 use crate::source::{Declared, Outside};
 use crate::spread::{Logged, Others, Spread, Start};
 use polity_kernel::BLOCK;
+use polity_kernel::ask::EffectId;
 use polity_kernel::digest::FileHash;
 use polity_kernel::event::Event;
+use polity_kernel::journal::FormatError;
 use polity_kernel::layout::Layout;
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::scenario::{Assembled, Budget, MemoryBudget, Scenario, assemble_within};
 use polity_peers::Peers;
 use polity_store::DriveError;
 use polity_store::disk::create_dir_durably;
-use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
+use polity_store::journal::{Journal, JournalError, JournalReader, JournalWriter};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The folder in a run folder with the logs of the processes that helped.
 const PEERS: &str = "peers";
+/// The log in the folder of one of them.
+const JOURNAL: &str = "journal";
 
 impl Prepared {
     /// What the processes of a run must agree about: the scenario and the contents of its files.
@@ -83,16 +88,6 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         if scenario.world.is_none() {
             return Err(DriveError::Input("an evaluation runs in one process: only societies have parts".into()));
-        }
-        let Budget { cost_usd, tokens, calls, requests, tool_calls, seconds: _, agent, cohorts } =
-            scenario.budget.with(&self.budget);
-        let counts = tokens.or(calls).or(requests).or(tool_calls);
-        if cost_usd.is_some() || counts.is_some() || agent.is_some() || !cohorts.is_empty() {
-            return Err(DriveError::Input(
-                "a run over several processes has no common budget yet, and a limit for each of them would be another one; run \
-                 it in one process, or leave out every limit but `seconds`"
-                    .into(),
-            ));
         }
         let n = spread.layout().count();
         let share = |limit: Option<u32>| limit.map(|limit| (limit / n as u32).max(1));
@@ -180,40 +175,64 @@ impl Engine<'_> {
         spread.join(&build(), run, |note| self.outside.notes.tell(note))
     }
 
-    /// Meets the processes that help, and tells them where to go on from: the saved state, and the recorded answers. Answers that only
-    /// they have recorded are added to the journal. `begins`: whether the run has just begun.
+    /// Meets the processes that help, and tells them where to go on from: the saved state, and what is recorded. What only they have
+    /// recorded is added to the journal. `begins`: whether the run has just begun.
     #[expect(clippy::too_many_arguments, reason = "the parts of a run that the others have a part in")]
     pub(super) fn lead(
         &self,
         spread: &Spread,
         run: &str,
+        out: &Path,
         state: Option<Vec<u8>>,
         begins: bool,
+        budget: &Budget,
         journal: &Journal,
         past: &mut Past,
         recorder: &mut Recorder,
     ) -> Result<Others, DriveError> {
         let mut peers = self.join(spread, run)?;
         let mut go_on = || self.stop.may_wait();
-        let mut logs = Others::ask_all(&mut peers, &mut go_on)?;
-        if begins {
-            // Logs of an older run in the same folder.
-            logs.clear();
+        let logs = Others::ask_all(&mut peers, &mut go_on)?;
+        // At the beginning, logs are of an older run in the same folder.
+        if !begins {
+            self.adopt(logs, out, journal, past, recorder)?;
         }
-        for Logged { answers, in_flight } in logs {
+        let start = Start { state, begins, budget: budget.clone(), logged: Logged::of(past), ended: None };
+        Others::lead(peers, &start, &mut go_on)
+    }
+
+    /// Adds to the journal what other processes have logged and process 0 was not told: in `told`, and in the logs that lie in the run
+    /// folder, also of processes that are not started again. Then these logs are not needed any more.
+    pub(super) fn adopt(
+        &self,
+        told: Vec<Logged>,
+        out: &Path,
+        journal: &Journal,
+        past: &mut Past,
+        recorder: &mut Recorder,
+    ) -> Result<(), DriveError> {
+        let (names, mut logs) = self.logs(out)?;
+        // On one disk, both have read the same logs.
+        let elsewhere: Vec<Logged> = told.into_iter().filter(|log| !logs.contains(log)).collect();
+        logs.extend(elsewhere);
+        for Logged { answers, broken, waves, waved } in logs {
             let new: Vec<_> = answers.into_iter().filter(|answer| !past.answers.contains_key(&answer.id)).collect();
             let new = append_answers(journal, new)?;
             recorder.heard(&new);
             past.answers.extend(new.into_iter().map(|answer| (answer.id, answer)));
-            for (id, most) in in_flight {
-                append(journal, &Event::Broke { id, charged: Some(most) })?;
-                past.broke(id, Some(most));
+            for (id, charged) in broken {
+                append(journal, &Event::Broke { id, charged })?;
+                past.broke(id, charged);
             }
+            let waves: Vec<EffectId> = waves.difference(&past.waves).copied().collect();
+            if !waves.is_empty() {
+                append(journal, &Event::Wave(waves.clone()))?;
+            }
+            past.waves.extend(waves);
+            past.waved.extend(waved);
         }
         journal.commit()?;
-        let answers = past.answers.values().cloned().collect();
-        let in_doubt = past.in_doubt();
-        Others::lead(peers, &Start { state, answers, in_doubt, begins, ended: None }, &mut go_on)
+        names.iter().try_for_each(|name| self.clear(&out.join(PEERS).join(name)))
     }
 
     /// Computes the agents of this process until the run ends.
@@ -232,12 +251,12 @@ impl Engine<'_> {
         let asked = engine.check_models_of(&machine, &scenario)?;
         let capabilities = engine.capabilities(&asked.models);
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, None);
-        let dir = out.join(PEERS).join(spread.index().to_string());
-        let (logged, end) = self.logged(&dir)?;
+        let own = spread.index().to_string();
+        let dir = out.join(PEERS).join(&own);
+        let (names, logs) = self.logs(out)?;
         let peers = engine.join(spread, &prepared.digest())?;
         let mut go_on = || self.stop.may_wait();
-        let (mut others, Start { state, answers, in_doubt, begins, ended }) =
-            Others::follow(peers, &logged, &mut go_on)?;
+        let (mut others, Start { state, begins: _, budget, logged, ended }) = Others::follow(peers, &logs, &mut go_on)?;
         if let Some(outcome) = ended {
             let driven = Driven {
                 ending: Ending::Done(outcome),
@@ -253,31 +272,33 @@ impl Engine<'_> {
         if let Some(state) = state {
             machine.restore(&state).map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
         }
+        if self.budget != Budget::default() && scenario.budget.with(&self.budget) != budget {
+            return Err(DriveError::Input(
+                "process 0 was started with another budget; start all processes with the same command".into(),
+            ));
+        }
         // Process 0 has made the run folder by now, if both see the same disk.
         let _lock = claim::claim(self.disk.as_ref(), &dir, &|_, _| true, &|| Ok(()))?;
-        let journal_dir = dir.join("journal");
-        let log = match end.filter(|_| !begins) {
-            Some(end) => JournalWriter::open_at_end(self.disk.clone(), &journal_dir, end)?,
-            None => {
-                self.clear(&journal_dir)?;
-                create_dir_durably(self.disk.as_ref(), &journal_dir).map_err(DriveError::disk(&journal_dir))?;
-                JournalWriter::create(self.disk.clone(), &journal_dir)?
-            }
-        };
-        let log = Journal::from(log);
-        others.log = Some(log.clone());
-        for (id, most) in logged.in_flight {
-            others.log_event(&Event::Broke { id, charged: Some(most) })?;
+        // Process 0 has recorded what these logs held. It has cleared those on its own disk; the log of a process that has been started
+        // again is its own affair.
+        let is_running = |name: &String| name.parse::<usize>().is_ok_and(|index| index < spread.layout().count());
+        for name in names.iter().filter(|name| **name == own || !is_running(name)) {
+            self.clear(&out.join(PEERS).join(name))?;
         }
-        let past = Past { answers: answers.into_iter().map(|answer| (answer.id, answer)).collect(), ..Past::default() };
-        let (mut source, _) = engine.asking(&scenario, &manifest, &machine, &dir, &log, in_doubt)?;
+        let journal_dir = dir.join(JOURNAL);
+        create_dir_durably(self.disk.as_ref(), &journal_dir).map_err(DriveError::disk(&journal_dir))?;
+        let log = Journal::from(JournalWriter::create(self.disk.clone(), &journal_dir)?);
+        others.log = Some(log.clone());
+        let past = logged.into_past();
+        let (mut source, prices) = engine.asking(&scenario, &manifest, &machine, &dir, &log, past.in_doubt())?;
+        engine.check_prices(&machine, &budget, &prices)?;
+        let gate = Gate::new(&budget, &machine, engine.providers.clone(), prices, &past);
         let agents = machine.agents();
-        let budget = scenario.budget.with(&self.budget);
         let drive = Drive {
             machine: &mut machine,
             past,
             source: &mut source,
-            gate: None,
+            gate: Some(gate).filter(Gate::bounded),
             orders: None,
             deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
             grace: self.outside.grace.unwrap_or(GRACE),
@@ -298,25 +319,38 @@ impl Engine<'_> {
         Ok(summarised(driven, out, (agents, machine.next_round()), &manifest, Vec::new(), began))
     }
 
-    /// Reads what this process logged before, if it did.
-    fn logged(&self, dir: &Path) -> Result<(Logged, Option<End>), DriveError> {
-        let journal: PathBuf = dir.join("journal");
-        if !self.disk.exists(&journal).map_err(DriveError::disk(&journal))? {
-            return Ok((Logged::default(), None));
+    /// Reads the logs of processes that helped, as far as they lie in a run folder on this disk. Returns their names, and what they hold.
+    fn logs(&self, out: &Path) -> Result<(Vec<String>, Vec<Logged>), DriveError> {
+        let dir = out.join(PEERS);
+        let mut names = Vec::new();
+        let mut logs = Vec::new();
+        if self.disk.exists(&dir).map_err(DriveError::disk(&dir))? {
+            names = self.disk.list(&dir).map_err(DriveError::disk(&dir))?;
+            names.sort();
         }
-        let mut reader = JournalReader::open(self.disk.as_ref(), &journal)?;
-        let story = read_journal(&mut reader)?;
-        let end = reader.end();
-        let answers = story.past.answers.into_values().collect();
-        Ok((Logged { answers, in_flight: story.in_flight }, end))
+        for name in &names {
+            let journal = dir.join(name).join(JOURNAL);
+            if !self.disk.exists(&journal).map_err(DriveError::disk(&journal))? {
+                continue;
+            }
+            let reader = JournalReader::open(self.disk.as_ref(), &journal).map_err(DriveError::from);
+            match reader.and_then(|mut reader| read_journal(&mut reader)) {
+                Ok(summary) => logs.push(Logged::of(&summary.past)),
+                Err(DriveError::Journal(JournalError::Format { source: FormatError::NeverStarted, .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((names, logs))
     }
 
-    /// Removes the log of another run.
-    fn clear(&self, journal: &Path) -> Result<(), DriveError> {
-        if !self.disk.exists(journal).map_err(DriveError::disk(journal))? {
+    /// Removes the log of a process that helped.
+    fn clear(&self, dir: &Path) -> Result<(), DriveError> {
+        let journal = dir.join(JOURNAL);
+        if !self.disk.exists(&journal).map_err(DriveError::disk(&journal))? {
             return Ok(());
         }
-        for name in self.disk.list(journal).map_err(DriveError::disk(journal))? {
+        // The newest segments first: if this is interrupted, the rest can be read.
+        for name in self.disk.list(&journal).map_err(DriveError::disk(&journal))?.iter().rev() {
             let file = journal.join(name);
             self.disk.remove_file(&file).map_err(DriveError::disk(&file))?;
         }
