@@ -92,7 +92,7 @@ macro_rules! params {
                 /// What a reward is worth one decision later (discount γ); 0 to 1.
                 pub $discount: f64,
                 $(
-                    /// What rewards are multiplied by before they are learned from; above 0. Values of about 1 are learned fastest.
+                    /// Factor of rewards in learning; above 0. Values of about 1 are learned fastest.
                     pub $reward_scale: f64,
                 )?
             )?
@@ -111,7 +111,7 @@ macro_rules! params {
                 pub $train_every: u32,
             )?
             $(
-                /// Steps of the optimiser from one refreshing of the target network to the next.
+                /// Steps of the optimiser between two copies of the network to the target network.
                 pub $target_update: u32,
             )?
             $(
@@ -130,10 +130,10 @@ macro_rules! params {
             $(
                 /// Step size of Adam.
                 pub $learning_rate: f64,
-                /// The longest gradient; longer ones are scaled down.
+                /// Maximum norm of a gradient; longer ones are scaled down.
                 pub $max_grad_norm: f64,
             )?
-            /// The round from which the agents explore and learn no more. Default: never.
+            /// The round from which the agents neither explore nor learn. Default: never.
             pub stop: Option<u32>,
         }
 
