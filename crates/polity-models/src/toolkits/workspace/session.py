@@ -171,7 +171,8 @@ def watch(channel, printed, text, pid, done, seconds):
             for cut, reached in (
                 ("too many processes", crowded(found)),
                 ("too much memory", full > 1 or sockets() > LIMITS["sockets"]),
-                ("too many files", any(room.f_files - room.f_ffree > LIMITS["files"] for room in rooms)),
+                # The folder itself does not count.
+                ("too many files", any(room.f_files - room.f_ffree - 1 > LIMITS["files"] for room in rooms)),
                 ("too long", time.monotonic() >= due),
             ):
                 if reached:
