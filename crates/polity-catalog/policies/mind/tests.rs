@@ -32,8 +32,8 @@ fn small(world: &str, policy: Json) -> Json {
         "epidemic" => scenario["world"]["initial"] = json!(0.1),
         _ => {}
     }
-    // Enough whole episodes of games with 2 to 6 seats.
-    scenario["agents"] = json!(60);
+    // Enough whole episodes of games with 2 to 8 seats.
+    scenario["agents"] = json!(120);
     scenario
 }
 

@@ -173,7 +173,7 @@ fn teams_of_two_agents_ask_other_samples() {
 #[test]
 fn acts_of_every_kind_are_put_into_their_form() {
     for card in registry().worlds() {
-        let mut scenario = society(card.name, &team("self-consistency", json!({"members": 1, "rounds": 1})), 60);
+        let mut scenario = society(card.name, &team("self-consistency", json!({"members": 1, "rounds": 1})), 120);
         match card.name {
             "epidemic" => scenario["world"]["initial"] = json!(0.1),
             // In the first round all are born.
@@ -198,7 +198,7 @@ fn acts_of_every_kind_are_put_into_their_form() {
             assert!(formed > 0 && acts > 0, "a pick among what is seen has a form");
         }
         if card.name == "guess-average" {
-            assert_eq!((formed, acts), (0, 60), "a number is read as it stands");
+            assert_eq!((formed, acts), (0, 120), "a number is read as it stands");
         }
     }
 }
