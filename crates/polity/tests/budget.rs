@@ -235,7 +235,7 @@ impl Watch for Interrupted {
     }
 }
 
-/// Runs a society over `n` processes, or goes on with it. Process 1 is interrupted twice after this many answers.
+/// Runs a society over `n` processes, or resumes it. Process 1 gets two interrupts after `interrupted` answers.
 fn spread(
     scenario: &Value,
     folder: &Path,
@@ -315,7 +315,7 @@ fn one_budget_holds_over_several_processes_and_they_deny_what_one_would() {
     assert!(exhausted >= 3, "{exhausted}");
 }
 
-/// The answers of a process that is lost lie in its log: whoever goes on reads it, in whatever number.
+/// A lost process leaves answers in its log. The processes that go on read it, however many they are.
 #[test]
 fn a_lost_process_and_fewer_that_go_on_ask_nothing_twice() {
     let folder = scratch("budget-spread-lost");

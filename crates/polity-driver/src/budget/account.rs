@@ -6,7 +6,8 @@ use polity_kernel::scenario::Assembled;
 use serde::{Deserialize, Serialize};
 
 /// What a process tells the others. It does so when it begins to ask in a round, when its calls wait for a decision and none is in flight,
-/// and when it has done its part of the round. As all then wait for each other, all know what is spent, and decide as one process would.
+/// and when it has done its part of the round. All processes then wait for each other. So all know what is spent, and decide as one
+/// process would.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Account {
     /// The round in which this process begins to ask.
@@ -24,8 +25,8 @@ impl Gate {
         Account { opens: self.opens, scopes: self.scopes.iter().map(of).collect(), asked: self.asked(machine) }
     }
 
-    /// Takes the accounts of all other processes. Returns whether all of them have done their part of the round; otherwise shares were
-    /// computed or calls decided, and accounts are given again. Also returns the calls of this process to make, in order of id.
+    /// Takes the accounts of all other processes, and computes shares or decides calls. Returns whether all processes have done their part
+    /// of the round, so that nothing was left to decide, and the calls that this process may make, in order of id.
     pub fn agree(&mut self, others: &[Account], machine: &Assembled) -> (bool, Vec<Effect>) {
         let of = |account: &Account, i: usize| account.scopes.get(i).copied().unwrap_or_default();
         for (i, scope) in self.scopes.iter_mut().enumerate() {
