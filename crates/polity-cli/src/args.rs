@@ -94,13 +94,17 @@ pub enum Systems {
         #[arg(long)]
         json: bool,
     },
-    /// Show a system: its paper, its components, its claims.
+    /// Show systems: their papers, their components, their claims.
     Show {
-        /// Name of the system, or the number of its row.
-        name: String,
+        /// Names of systems, or numbers of their rows.
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        names: Vec<String>,
+        /// Show all implemented systems.
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         systems: SystemsFolder,
-        /// Print JSON.
+        /// Print JSON: one line per system.
         #[arg(long)]
         json: bool,
     },

@@ -26,7 +26,21 @@ const FOLDER: &str = "systems";
 pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { group, systems, json } => list(&catalogue(systems.systems, registry)?, group.as_deref(), json),
-        Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
+        Systems::Show { names, all, systems, json } => {
+            let catalogue = catalogue(systems.systems, registry)?;
+            if all {
+                catalogue.entries.iter().for_each(|entry| show(&catalogue, entry, json));
+            }
+            names.iter().try_for_each(|name| match catalogue.find(name) {
+                Ok(entry) => {
+                    show(&catalogue, entry, json);
+                    Ok(())
+                }
+                // A planned system is only a row of the index.
+                Err(error) => planned(&catalogue, name, json).ok_or_else(|| Failure::from(error)),
+            })?;
+            Ok(Exit::Done)
+        }
         Systems::Check {
             names,
             all,
@@ -259,12 +273,7 @@ fn clauses(system: &System, row: u32) -> Value {
     })
 }
 
-fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failure> {
-    let entry = match catalogue.find(name) {
-        Ok(entry) => entry,
-        // A planned system is only a row of the index.
-        Err(error) => return planned(catalogue, name, as_json).ok_or_else(|| Failure::from(error)),
-    };
+fn show(catalogue: &Catalogue, entry: &Entry, as_json: bool) {
     let system = &entry.system;
     if as_json {
         let claims: Vec<Value> = system
@@ -298,7 +307,7 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
             "simulated": system.simulated, "claims": claims, "elsewhere": elsewhere,
             "map": system.map.iter().map(feature).collect::<Vec<_>>(),
         })));
-        return Ok(Exit::Done);
+        return;
     }
     print_line(&format!("{}: {}", entry.name, system.name));
     print_line(&format!("  {}, \"{}\", {}. {}", system.authors, system.title, system.year, system.paper));
@@ -343,7 +352,6 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
         print_line(&format!("    {} ({why})", clause.text));
     }
     show_map(&entry.name, &system.map);
-    Ok(Exit::Done)
 }
 
 /// Prints the map of a survey: for every feature the command that checks an example, or what is missing.
@@ -381,7 +389,7 @@ fn promise(system: &System, clause: &Clause) -> Value {
     })
 }
 
-fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
+fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<()> {
     let row = catalogue.row(name)?;
     match as_json {
         true => print_line(&json(&object!({
@@ -390,7 +398,7 @@ fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
         }))),
         false => print_line(&format!("{}, {} (planned): {}", row.id, row.name, row.works_when)),
     }
-    Some(Exit::Done)
+    Some(())
 }
 
 fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {

@@ -44,6 +44,15 @@ fn systems(folder: &Path, args: &[&str]) -> Said {
     }
 }
 
+/// What `polity systems show --all` prints, by name.
+fn shown() -> BTreeMap<String, Value> {
+    let output = command(&root(), &["show", "--all", "--json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let of = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
+    let shown = text.lines().map(of).map(|it| (it["system"].as_str().unwrap().to_owned(), it));
+    shown.collect()
+}
+
 /// Returns the findings of a check, without its folder.
 fn check(folder: &Path, args: &[&str], out: &Path) -> Said {
     let args: Vec<&str> =
@@ -653,9 +662,8 @@ fn a_broken_mechanism_turns_its_claim_red() {
 fn figures_of_recorded_answers_are_as_quoted() {
     const COMMAND: &str = "python3 scripts/recorded-figures.py ";
     let mut quoted: BTreeMap<String, (String, String)> = BTreeMap::new();
-    for row in systems(&root(), &["list", "--json"]).json.as_array().unwrap() {
-        let Some(name) = row["system"].as_str() else { continue };
-        for claim in systems(&root(), &["show", name, "--json"]).json["elsewhere"].as_array().unwrap() {
+    for system in shown().values() {
+        for claim in system["elsewhere"].as_array().unwrap() {
             let text = |key: &str| claim[key].as_str().unwrap_or_default().to_owned();
             if let Some(figure) = text("command").strip_prefix(COMMAND) {
                 quoted.insert(figure.to_owned(), (text("measured"), text("finding")));
@@ -697,9 +705,7 @@ fn coverage() -> String {
     let mut out = String::from(
         "| system | paper | rows | claims | do not reproduce | decided by | clauses: shown, not reproduced, missing |\n|---|---|---|---|---|---|---|\n",
     );
-    let names: BTreeSet<String> = rows.iter().filter_map(|row| Some(row["system"].as_str()?.to_string())).collect();
-    for name in &names {
-        let it = systems(&root(), &["show", name, "--json"]).json;
+    for (name, it) in &shown() {
         let (claims, elsewhere) = (it["claims"].as_array().unwrap(), it["elsewhere"].as_array().unwrap());
         let not = claims.iter().filter(|claim| claim["reproduces"] == false).count()
             + elsewhere.iter().filter(|claim| claim["finding"] != "holds").count();
@@ -742,12 +748,8 @@ fn coverage() -> String {
 /// The maps of the surveys, for `docs/book/src/maps.md`.
 fn maps() -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let rows = systems(&root(), &["list", "--json"]).json;
-    let of_row = |row: &Value| row["system"].as_str().map(str::to_owned);
-    let names: BTreeSet<String> = rows.as_array().unwrap().iter().filter_map(of_row).collect();
     let mut out = String::new();
-    for name in names {
-        let it = systems(&root(), &["show", &name, "--json"]).json;
+    for (name, it) in shown() {
         let map = it["map"].as_array().unwrap();
         if map.is_empty() {
             continue;
@@ -775,14 +777,12 @@ fn maps() -> String {
 /// Three surveys quote this test.
 #[test]
 fn every_feature_of_a_map_is_a_checked_example_or_an_open_gap() {
-    let rows = systems(&root(), &["list", "--json"]).json;
+    let shown = shown();
     let claims_of = |name: &str| {
-        let it = systems(&root(), &["show", name, "--json"]).json;
-        it["claims"].as_array().unwrap().len() + it["elsewhere"].as_array().unwrap().len()
+        shown[name]["claims"].as_array().unwrap().len() + shown[name]["elsewhere"].as_array().unwrap().len()
     };
     let (mut maps, mut examples, mut gaps) = (0, 0, 0);
-    for name in rows.as_array().unwrap().iter().filter_map(|row| row["system"].as_str()) {
-        let it = systems(&root(), &["show", name, "--json"]).json;
+    for it in shown.values() {
         let map = it["map"].as_array().unwrap();
         maps += usize::from(!map.is_empty());
         for feature in map {
@@ -810,10 +810,10 @@ fn every_feature_of_a_map_is_a_checked_example_or_an_open_gap() {
         ),
         ("agent-methodology", &["construction", "collaboration", "evolution"]),
     ] {
-        let map = systems(&root(), &["show", name, "--json"]).json["map"].as_array().unwrap().clone();
-        let shown =
+        let map = shown[name]["map"].as_array().unwrap();
+        let there =
             map.iter().filter(|feature| feature["gap"].is_null()).map(|feature| feature["part"].as_str().unwrap());
-        assert_eq!(shown.collect::<BTreeSet<_>>(), parts.iter().copied().collect(), "{name}");
+        assert_eq!(there.collect::<BTreeSet<_>>(), parts.iter().copied().collect(), "{name}");
         assert!(map.is_sorted_by_key(|feature| parts.iter().position(|part| feature["part"] == *part)), "{name}");
     }
     // A check of a survey is also one of its examples.
