@@ -32,8 +32,11 @@ fn small(world: &str, policy: Json) -> Json {
         "epidemic" => scenario["world"]["initial"] = json!(0.1),
         _ => {}
     }
-    // Enough whole episodes of games with 2 to 8 seats.
-    scenario["agents"] = json!(120);
+    // Whole episodes of games with 2 to 6 seats, or with 8.
+    scenario["agents"] = json!(60);
+    if open(&scenario, &Inputs::default(), 1).is_err() {
+        scenario["agents"] = json!(120);
+    }
     scenario
 }
 
