@@ -13,7 +13,7 @@ caps          POLITY_CAP_KILLS=100          hostile_provider what_is_sent_is_cou
 damage        POLITY_DAMAGE=2800            damage           .
 kills         POLITY_KILLS=100              kill             .
 sweep-kills   POLITY_KILLS=50               sweep            kill
-power-loss    POLITY_CUTS=20,POLITY_CRASHES=200 power_loss    .
+power-loss    POLITY_CUTS=20                power_loss       .
 spread-kills   POLITY_SPREAD_KILLS=25         spread           survive
 batch-kills   POLITY_BATCH_KILLS=20         batch            killed
 minds-kills   POLITY_MOCK_KILLS=20       minds            kill

@@ -31,14 +31,18 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             if all {
                 catalogue.entries.iter().for_each(|entry| show(&catalogue, entry, json));
             }
-            names.iter().try_for_each(|name| match catalogue.find(name) {
-                Ok(entry) => {
-                    show(&catalogue, entry, json);
-                    Ok(())
+            // A planned system is only a row of the index. Nothing is printed if one of the names is unknown.
+            let named = names.iter().map(|name| match (catalogue.find(name), catalogue.row(name)) {
+                (Ok(entry), _) => Ok(Ok(entry)),
+                (Err(_), Some(row)) => Ok(Err(row)),
+                (Err(error), None) => Err(Failure::from(error)),
+            });
+            for entry_or_row in named.collect::<Result<Vec<_>, Failure>>()? {
+                match entry_or_row {
+                    Ok(entry) => show(&catalogue, entry, json),
+                    Err(row) => show_planned(row, json),
                 }
-                // A planned system is only a row of the index.
-                Err(error) => planned(&catalogue, name, json).ok_or_else(|| Failure::from(error)),
-            })?;
+            }
             Ok(Exit::Done)
         }
         Systems::Check {
@@ -389,8 +393,7 @@ fn promise(system: &System, clause: &Clause) -> Value {
     })
 }
 
-fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<()> {
-    let row = catalogue.row(name)?;
+fn show_planned(row: &Row, as_json: bool) {
     match as_json {
         true => print_line(&json(&object!({
             "id": row.id, "name": row.name, "status": Status::Planned.word(), "claims": [], "group": row.group,
@@ -398,7 +401,6 @@ fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<()> {
         }))),
         false => print_line(&format!("{}, {} (planned): {}", row.id, row.name, row.works_when)),
     }
-    Some(())
 }
 
 fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {

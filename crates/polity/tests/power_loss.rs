@@ -20,7 +20,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The first and the last operations, at all of which power is lost. Those between are sampled.
+/// Operations beyond this many are sampled.
+const ALL: u64 = 300;
+/// Of those, the first and last ones that are always taken.
 const ENDS: u64 = 50;
 
 struct Case {
@@ -117,7 +119,7 @@ impl Case {
     fn survives(&self, name: &str) {
         let n = self.operations;
         let cuts = from_env("POLITY_CUTS", 3) as usize;
-        let step = n.saturating_sub(2 * ENDS).div_ceil(u64::from(from_env("POLITY_CRASHES", 60))).max(1);
+        let step = n.saturating_sub(2 * ENDS).div_ceil(ALL - 2 * ENDS).max(1);
         let points: Vec<u64> = (0..=n).filter(|at| *at < ENDS || at + ENDS > n || at.is_multiple_of(step)).collect();
         let mut tally = Tally::default();
         for at in &points {

@@ -301,6 +301,14 @@ fn unknown_names_are_told_the_nearest() {
     assert_eq!((said.code, said.json["system"].as_str()), (Some(0), Some("voting")), "{said:?}");
     let said = systems(&folder, &["show", "Later", "--json"]);
     assert_eq!((said.code, said.json["status"].as_str()), (Some(0), Some("planned")), "{said:?}");
+    let printed = |args: &[&str]| command(&folder, args).output().unwrap().stdout;
+    let lines = |args: &[&str]| String::from_utf8(printed(args)).unwrap().lines().count();
+    assert_eq!(lines(&["show", "Later", "voting", "--json"]), 2);
+    assert_eq!(lines(&["show", "--all", "--json"]), 1, "what is only planned is not shown");
+    let unknown = ["show", "voting", "votin", "--json"];
+    let said = systems(&folder, &unknown);
+    assert_eq!((said.code, said.json["status"].as_str()), (Some(2), Some("error")), "{said:?}");
+    assert_eq!(lines(&unknown), 1, "with one unknown name only the error is printed");
     fs::remove_dir_all(folder.join("systems")).unwrap();
     let said = systems(Path::new("/"), &["list"]);
     assert!(said.code == Some(2) && said.notes.contains("name one with --systems"), "{said:?}");

@@ -281,6 +281,29 @@ fn pure_crates_reach_for_nothing_outside() {
 }
 
 /// README.md, ARCHITECTURE.md, the decisions, and the READMEs of data, leaves and models.
+/// The dev profile has no debug assertions, except in crates that use them. Elsewhere they would check nothing.
+#[test]
+fn debug_assertions_are_on_where_they_are_used() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut used = BTreeSet::new();
+    for folder in list(&root().join("crates")) {
+        for path in walk(&folder, &[".rs"]) {
+            let text = fs::read_to_string(&path).unwrap();
+            if path != root().join("crates/polity/tests/tidy.rs")
+                && (text.contains("debug_assert") || text.contains("(debug_assertions)"))
+            {
+                used.insert(name_of(&folder));
+            }
+        }
+    }
+    let on = |name: &str| format!("[profile.dev.package.{name}]\ndebug-assertions = true\n");
+    assert!(!used.is_empty());
+    for name in &used {
+        assert!(manifest.contains(&on(name)), "{name} has assertions; the dev profile in Cargo.toml turns them off");
+    }
+    assert_eq!(manifest.matches("\ndebug-assertions = true\n").count(), used.len(), "of these: {used:?}");
+}
+
 fn documents() -> Vec<PathBuf> {
     let root = root();
     let below = ["docs", "data", "crates", "systems"].into_iter().flat_map(|folder| walk(&root.join(folder), &[".md"]));

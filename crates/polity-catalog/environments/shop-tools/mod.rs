@@ -163,7 +163,7 @@ impl Environment for ShopTools {
             let reward = f64::from(u8::from(item.is_right(said) == Some(true)));
             return StepResult { rewards: vec![reward], results: vec![String::new()], done: true };
         }
-        debug_assert!(made.action == self.calculate || made.action == self.look_up);
+        assert!(made.action == self.calculate || made.action == self.look_up);
         desk.calls += 1;
         desk.result = self.call(made.action, &made.argument);
         desk.over = desk.calls >= self.params.most_calls;
