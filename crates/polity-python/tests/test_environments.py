@@ -40,6 +40,27 @@ def test_an_episode_is_played(folder):
     assert sum(again.step(1)[1] for _ in range(5)) == total
 
 
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_episode_repeats_whatever_the_user_samples(name):
+    env = polity.gym.make(name)
+    env.action_space.seed(7)
+    actions = [env.action_space.sample() for _ in range(5)]
+
+    def play(of_user):
+        env.action_space.seed(of_user)
+        seen = [env.reset(seed=1)[0].tolist()]
+        for action in actions:
+            env.action_space.sample()
+            observation, reward, done, truncated, _ = env.step(action)
+            seen.append((observation.tolist(), reward, done, truncated))
+            if done or truncated:
+                break
+        return seen
+
+    first = play(2)
+    np.testing.assert_equal(play(3), first)
+
+
 def test_steps_are_cut_and_parameters_are_checked():
     env = polity.gym.make("matrix-game", repeat=5, max_steps=2)
     env.reset(seed=1)

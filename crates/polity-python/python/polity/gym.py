@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from ._spaces import Game, _gymnasium
@@ -27,6 +28,8 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
         self.game = Game(name, params)
         self.observation_space = self.game.observation_space
         self.action_space = self.game.action_space
+        # The other seats draw from a space of their own: the user seeds and samples `action_space`, and an episode repeats all the same.
+        self._space_of_others = copy.deepcopy(self.game.action_space)
         self.render_mode = render_mode
         made = {"max_steps": max_steps, "question": question, "answer": answer, **params}
         kwargs = {"name": name, **{key: value for key, value in made.items() if value not in (None, "")}}
@@ -42,6 +45,8 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self._episode = self.game.begin(int(self.np_random.integers(0, 2**63)), self._task, options)
+        if self.game.flat is None and self.game.seats > 1:
+            self._space_of_others.seed(int(self.np_random.integers(0, 2**32)))
         self._steps, self._results = 0, []
         return self.game.seen(self._episode, 0)
 
@@ -73,7 +78,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
     def _of_others(self, offered: list[int]) -> Any:
         flat = self.game.flat
         if flat is None:
-            return self.action_space.sample() if offered else None
+            return self._space_of_others.sample() if offered else None
         allowed = [i for i, (number, _) in enumerate(flat) if number in offered]
         return allowed[int(self.np_random.integers(len(allowed)))] if allowed else None
 
