@@ -20,7 +20,7 @@ use std::ops::Range;
 pub(crate) struct Lane {
     /// One bucket per destination block.
     pub buckets: Vec<Bucket>,
-    /// Numbers told to all neighbours, for those in other shards.
+    /// Numbers told to all neighbours some of whom are in other shards.
     pub broadcasts: Vec<Broadcast>,
     /// The agents of this shard, if there are others.
     own: Option<Range<AgentId>>,
@@ -83,9 +83,13 @@ impl Lane {
             for Post { channel, words, .. } in self.posts.drain(..) {
                 let Words::Number(value) = words else { continue };
                 let broadcast = Broadcast { from, channel, first, value };
-                broadcast.tell(shared_context.audience(), own, round, &mut self.buckets, 0, &mut self.digest);
-                self.broadcasts.push(broadcast);
-                first += shared_context.audience().degree(from);
+                let audience = shared_context.audience();
+                let told = broadcast.tell(audience, own, round, &mut self.buckets, 0, &mut self.digest);
+                let degree = audience.degree(from);
+                if told < degree {
+                    self.broadcasts.push(broadcast);
+                }
+                first += degree;
             }
             return;
         }
@@ -126,7 +130,8 @@ impl Lane {
 }
 
 impl Broadcast {
-    /// Tells it to those of the sender's neighbours whose ids are in a range. `buckets`: one for each block from block `start` on.
+    /// Tells it to those of the sender's neighbours whose ids are in a range, and returns how many that are. `buckets`: one for each
+    /// block from block `start` on.
     #[inline]
     pub fn tell(
         &self,
@@ -136,15 +141,18 @@ impl Broadcast {
         buckets: &mut [Bucket],
         start: usize,
         digest: &mut Digest,
-    ) {
+    ) -> u32 {
         let Broadcast { from, channel, first, value } = *self;
         let base = RowHash::new(Kind::Message, round).word(u64::from(from)).word(u64::from(channel)).number(value);
-        for (place, to) in audience.neighbours_in(from, ids.clone()) {
+        let mut told = 0;
+        audience.neighbours_in(from, ids.clone()).for_each(|(place, to)| {
             if let Some(bucket) = block_of(to).checked_sub(start).and_then(|block| buckets.get_mut(block)) {
                 bucket.number(from, to, channel, value);
                 digest.add(base.word(u64::from(to) << 32 | u64::from(first + place)).finish());
+                told += 1;
             }
-        }
+        });
+        told
     }
 }
 
