@@ -278,6 +278,8 @@ fn what_cannot_be_spread_says_so() {
     assert!(refused(&schelling, &first).contains("in one piece"));
     assert!(refused(&rules(100, 2), &[]).contains("--spread-index"));
     assert!(refused(&rules(100, 2), &["--spread-index", "2"]).contains("process 2 has no address"));
+    let too_few = ["--spread-index", "0", "--requests-per-minute", "1"];
+    assert!(refused(&rules(100, 2), &too_few).contains("each needs at least 1; start at most 1"));
     let scenario = write_scenario(&folder, &rules(100, 2));
     let far = polity(&["run", arg(&scenario), "--out", arg(&out), "--spread", "198.51.100.1:7400,198.51.100.2:7400"]);
     assert!(far.json["error"].as_str().unwrap().contains("--spread-index"), "{far:?}");

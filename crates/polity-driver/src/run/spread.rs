@@ -90,10 +90,18 @@ impl Engine<'_> {
             return Err(DriveError::Input("an evaluation runs in one process: only societies have parts".into()));
         }
         let n = spread.layout().count();
-        let share = |limit: Option<u32>| limit.map(|limit| (limit / n as u32).max(1));
+        let share = |flag: &str, limit: Option<u32>| match limit {
+            Some(limit) if (limit as usize) < n => Err(DriveError::Input(format!(
+                "{flag} {limit}: the {n} processes divide this limit, and each needs at least 1; start at most {limit}, or raise the \
+                 limit if the provider allows it"
+            ))),
+            limit => Ok(limit.map(|limit| limit / n as u32)),
+        };
         let Declared { requests_per_minute, tokens_per_minute } = self.outside.declared;
-        let declared =
-            Declared { requests_per_minute: share(requests_per_minute), tokens_per_minute: share(tokens_per_minute) };
+        let declared = Declared {
+            requests_per_minute: share("--requests-per-minute", requests_per_minute)?,
+            tokens_per_minute: share("--tokens-per-minute", tokens_per_minute)?,
+        };
         let engine = Engine {
             connections: (self.connections / n).max(1),
             outside: Outside { declared, ..self.outside.clone() },
