@@ -6,7 +6,7 @@ mod tests;
 
 use crate::learning::{
     Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, best,
-    check_positive, check_weights, logs_of, own_first,
+    check_positive, check_weights, logs_of, marked, own_first,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -34,18 +34,6 @@ pub struct Maddpg {
 fn gumbels(like: &Array, draws: &mut Draws) -> Array {
     let mut gumbel = || -libm::log(-libm::log(draws.open_unit())) as f32;
     Array::new(like.rows(), like.columns(), like.data().iter().map(|_| gumbel()).collect())
-}
-
-/// Returns rows with a 1 at each choice, and 0 elsewhere.
-fn marked(choices: impl Iterator<Item = usize>, columns: usize) -> Array {
-    let mut rows = Array::EMPTY;
-    let mut row = vec![0.0; columns];
-    for choice in choices {
-        row.fill(0.0);
-        row[choice] = 1.0;
-        rows.push(&row);
-    }
-    rows
 }
 
 impl Maddpg {

@@ -1,8 +1,8 @@
 //! Draws against their probabilities, and a game whose best choices are known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::{gumbels, marked};
-use crate::learning::best;
+use super::gumbels;
+use crate::learning::{best, marked};
 use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::Array;

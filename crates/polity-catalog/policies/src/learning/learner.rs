@@ -5,6 +5,7 @@ use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
 use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid, Plain};
 use polity_nn::{Activation, Adam, Array, Gradients, Gru, Mlp, NotFinite, Weights, clip};
 use serde::de::DeserializeOwned;
@@ -209,6 +210,16 @@ impl Start {
         let (hidden, activation) =
             about.map_or((Vec::new(), Activation::Tanh), |of| (of.hidden.clone(), of.activation));
         net(&mut self.first, name, sizes, (hidden.as_slice(), activation), gain, &mut self.draws)
+    }
+
+    /// Begins with weights from a file, instead of those of the networks that were made so far.
+    ///
+    /// # Errors
+    /// A file without such weights, or weights that were learned from something else than the learner sees here.
+    pub fn take(&mut self, source: &WeightsSource, setup: &PolicySetup<'_>) -> Result<(), Invalid> {
+        let (weights, of) = About::read(setup.weights(source)?)?;
+        of.fits(&self.senses, setup.world)?;
+        self.first.take(&weights).map_err(|error| Invalid { key: "weights".into(), message: error.to_string() })
     }
 
     /// Makes a recurrent layer from what an agent sees to a state of so many numbers.

@@ -35,7 +35,7 @@ pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
 pub use senses::{Seen, Senses, any_offered};
-pub use teams::{Teams, Together, own_first};
+pub use teams::{Teams, Together, marked, own_first};
 
 use polity_kernel::rng::Draws;
 use schemars::JsonSchema;

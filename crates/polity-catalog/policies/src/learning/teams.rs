@@ -109,3 +109,16 @@ pub fn own_first(of: &Array, seats: usize) -> Array {
     }
     Array::new(of.rows(), seats * of.columns(), data)
 }
+
+/// Returns rows with a 1 at each choice, and 0 elsewhere.
+#[must_use]
+pub fn marked(choices: impl Iterator<Item = usize>, columns: usize) -> Array {
+    let mut rows = Array::EMPTY;
+    let mut row = vec![0.0; columns];
+    for choice in choices {
+        row.fill(0.0);
+        row[choice] = 1.0;
+        rows.push(&row);
+    }
+    rows
+}

@@ -6,7 +6,7 @@ mod params;
 mod tests;
 mod update;
 
-use super::{About, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
+use super::{Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -93,12 +93,7 @@ impl<K: Kind> Learner for Clipped<K> {
         let policy = start.net("policy", [inputs + remembered, choices], 0.01);
         let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats) + remembered, 1], 1.0);
         if let Some(source) = &params.weights {
-            let (weights, of) = About::read(setup.weights(source)?)?;
-            of.fits(&start.senses, setup.world)?;
-            start
-                .first
-                .take(&weights)
-                .map_err(|error| Invalid { key: "weights".into(), message: error.to_string() })?;
+            start.take(source, setup)?;
         }
         let teacher = params.teacher.as_ref().map(|teacher| {
             let (player, of) = Player::open(setup.weights(&teacher.weights)?)?;
