@@ -229,9 +229,9 @@ impl Start {
         Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
     }
 
-    /// Makes a network with hidden layers of its own.
-    pub fn net_with(&mut self, name: &str, sizes: [usize; 2], hidden: &[usize], activation: Activation) -> Mlp {
-        net(&mut self.first, name, sizes, (hidden, activation), 1.0, &mut self.draws)
+    /// Makes a network with hidden layers of its own. `gain`: that of the last layer.
+    pub fn net_with(&mut self, name: &str, sizes: [usize; 2], layers: (&[usize], Activation), gain: f64) -> Mlp {
+        net(&mut self.first, name, sizes, layers, gain, &mut self.draws)
     }
 }
 

@@ -64,15 +64,17 @@ impl MixerKeys for Sum {
 
 impl MixerKeys for Monotonic {
     fn build(&self, start: &mut Start, state: usize, seats: usize) -> Result<Mixer, Invalid> {
-        Ok(Mixer::Monotonic(Hyper::new(start, [state, seats], self.embedding, &self.hypernet)?))
+        // Small weights at first: else the team's value changes by many times what a member's does, and what is learned from its own
+        // later values grows without bound.
+        Ok(Mixer::Monotonic(Hyper::new(start, [state, seats], self.embedding, &self.hypernet, 0.1)?))
     }
 }
 
 impl MixerKeys for Concave {
     fn build(&self, start: &mut Start, state: usize, seats: usize) -> Result<Mixer, Invalid> {
         check_counts(&[("mixer.starts", self.starts), ("mixer.sweeps", self.sweeps)])?;
-        let hyper = Hyper::new(start, [state, seats], self.embedding, &self.hypernet)?;
-        let slope = start.net_with("mixer.slope", [state, seats], &self.hypernet, Activation::Relu);
+        let hyper = Hyper::new(start, [state, seats], self.embedding, &self.hypernet, 1.0)?;
+        let slope = start.net_with("mixer.slope", [state, seats], (&self.hypernet, Activation::Relu), 1.0);
         Ok(Mixer::Concave { hyper, slope, starts: self.starts, sweeps: self.sweeps })
     }
 }
@@ -107,12 +109,19 @@ pub struct Hyper {
 }
 
 impl Hyper {
-    fn new(start: &mut Start, [state, seats]: [usize; 2], units: u32, hidden: &[usize]) -> Result<Self, Invalid> {
+    /// `gain`: that of the last layers of the networks.
+    fn new(
+        start: &mut Start,
+        [state, seats]: [usize; 2],
+        units: u32,
+        hidden: &[usize],
+        gain: f64,
+    ) -> Result<Self, Invalid> {
         Invalid::within(1..=1_024, "mixer.embedding", units)?;
         check_layers("mixer.hypernet", hidden)?;
         let units = units as usize;
         let mut net = |name: &str, to: usize, hidden: &[usize]| {
-            start.net_with(&format!("mixer.{name}"), [state, to], hidden, Activation::Relu)
+            start.net_with(&format!("mixer.{name}"), [state, to], (hidden, Activation::Relu), gain)
         };
         Ok(Hyper {
             first: net("first", seats * units, hidden),
