@@ -41,6 +41,8 @@ pub struct MatrixGame {
     game: Game,
     repeat: u32,
     rules: TextSlot,
+    /// The rules in words, for each seat; none if the game is too large for words.
+    told: Vec<String>,
     payoffs: TableSlot,
     own_last: NumberSlot,
     others_last: TableSlot,
@@ -63,23 +65,23 @@ impl MatrixGame {
         let name = self.game.moves.get(usize::from(action))?;
         self.game.strategies.get(seat as usize)?.iter().position(|strategy| strategy == name)
     }
+}
 
-    fn told(&self, seat: Seat) -> String {
-        let Game { title, players, strategies, .. } = &self.game;
-        let own = seat as usize;
-        let mut text = format!("The game is \"{title}\". You are {}. ", players[own]);
-        let row = |profile: &[usize]| {
-            let named = |(player, strategy): (usize, &usize)| {
-                let who = if player == own { "you".to_owned() } else { players[player].clone() };
-                format!("{who} play{} {}", if player == own { "" } else { "s" }, strategies[player][*strategy])
-            };
-            let all: Vec<String> = profile.iter().enumerate().map(named).collect();
-            format!("- if {}: you get {}", all.join(" and "), self.game.payoff(profile, own))
+/// Returns the rules in words for a seat.
+fn told(game: &Game, own: usize) -> String {
+    let Game { title, players, strategies, .. } = game;
+    let mut text = format!("The game is \"{title}\". You are {}. ", players[own]);
+    let row = |profile: &[usize]| {
+        let named = |(player, strategy): (usize, &usize)| {
+            let who = if player == own { "you".to_owned() } else { players[player].clone() };
+            format!("{who} play{} {}", if player == own { "" } else { "s" }, strategies[player][*strategy])
         };
-        let rows: Vec<String> = self.game.profiles().map(|profile| row(&profile)).collect();
-        text.push_str(&format!("What you get in a round:\n{}", rows.join("\n")));
-        text
-    }
+        let all: Vec<String> = profile.iter().enumerate().map(named).collect();
+        format!("- if {}: you get {}", all.join(" and "), game.payoff(profile, own))
+    };
+    let rows: Vec<String> = game.profiles().map(|profile| row(&profile)).collect();
+    text.push_str(&format!("What you get in a round:\n{}", rows.join("\n")));
+    text
 }
 
 /// The maximum number of profiles of a game whose payoffs are described in words and shown in the table.
@@ -177,7 +179,9 @@ impl Environment for MatrixGame {
         }
         MatrixGame::declare_measures(&game, declare);
         let repeat = params.repeat;
-        Ok(MatrixGame { game, repeat, rules, payoffs, own_last, others_last })
+        let shown = if game.size() > SHOWN { 0 } else { game.players.len() };
+        let told = (0..shown).map(|seat| told(&game, seat)).collect();
+        Ok(MatrixGame { game, repeat, rules, told, payoffs, own_last, others_last })
     }
 
     fn seats(&self) -> u32 {
@@ -206,10 +210,8 @@ impl Environment for MatrixGame {
                 rows.extend([number(other, *last)]);
             }
         });
-        if self.game.size() > SHOWN {
-            return;
-        }
-        observation.text(self.rules, self.told(seat));
+        let Some(told) = self.told.get(own) else { return };
+        observation.text(self.rules, told.as_str());
         if self.game.players.len() == 2 {
             let other = 1 - own;
             let place = |player: usize, strategy: usize| {

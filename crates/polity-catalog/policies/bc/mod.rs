@@ -5,7 +5,7 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of,
+    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -34,9 +34,7 @@ impl Bc {
         let n = batch.choices.len();
         gradients(weights, n, ["the loss"], |tape, rows| {
             let (x, mask) = (tape.input(batch.inputs.part(rows.clone())), tape.input(batch.masks.part(rows.clone())));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            let logs = tape.log_softmax(logits);
+            let logs = logs_on(tape, &self.policy, x, mask);
             let log = tape.pick(logs, batch.choices[rows].to_vec());
             let sum = tape.sum(log);
             [tape.scale(sum, -1.0 / n as f32)]

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, check_positive,
-    logs_of, marked, own_first, sampled,
+    Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, Twin,
+    check_positive, logs_of, logs_on, marked, own_first, sampled,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -25,7 +25,7 @@ pub struct Hasac {
     params: Params,
     teams: Teams,
     policy: Mlp,
-    q: [Mlp; 2],
+    q: Twin,
 }
 
 impl Hasac {
@@ -34,8 +34,7 @@ impl Hasac {
         let [values] = outputs(weights, views.rows(), |tape, rows| {
             let (view, chosen) = (tape.input(views.part(rows.clone())), tape.input(chosen.part(rows)));
             let both = tape.join(&[view, chosen]);
-            let [one, two] = [0, 1].map(|i| self.q[i].on(tape, both));
-            [tape.least(one, two)]
+            [self.q.least(tape, both, |_, value| value)]
         });
         values
     }
@@ -119,22 +118,16 @@ impl Hasac {
                 let turns = tape.input(column(&batch.turns));
                 let taken = tape.input(taken.part(rows.clone()));
                 let both = tape.join(&[view, taken]);
-                let errors = [0, 1].map(|i| {
-                    let value = self.q[i].on(tape, both);
+                let errors = self.q.squares(tape, both, |tape, value| {
                     let error = tape.subtract(value, goal);
-                    let error = tape.multiply(error, turns);
-                    let square = tape.square(error);
-                    tape.sum(square)
+                    tape.multiply(error, turns)
                 });
-                let errors = tape.add(errors[0], errors[1]);
                 let values_loss = tape.scale(errors, 0.5 / n as f32);
 
                 let x = tape.input(batch.inputs.part(rows.clone()));
                 let mask = tape.input(batch.masks.part(rows.clone()));
                 let (values, improving) = (tape.input(values.part(rows.clone())), tape.input(improving.part(rows)));
-                let logits = self.policy.on(tape, x);
-                let logits = tape.add(logits, mask);
-                let logs = tape.log_softmax(logits);
+                let logs = logs_on(tape, &self.policy, x, mask);
                 let p = tape.exp(logs);
                 let surprise = tape.scale(logs, alpha);
                 let regret = tape.subtract(surprise, values);
@@ -167,8 +160,7 @@ impl Learner for Hasac {
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
         }
-        let sizes = [teams.seats() * (inputs + choices), 1];
-        let q = ["value-0", "value-1"].map(|name| start.net(name, sizes, 1.0));
+        let q = Twin::new(&mut start, [teams.seats() * (inputs + choices), 1]);
         Ok((Hasac { params, teams, policy, q }, start))
     }
 
@@ -184,10 +176,9 @@ impl Learner for Hasac {
         let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.chosen(seen, &logs);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
-        memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
-            let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
-            let batch = replay.team_batch(&self.teams, teams, draws);
-            (!batch.ended.is_empty()).then(|| self.update(model, target, &batch, draws)).transpose()
+        let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
+        memory.train_teams(&self.params.schedule(), now, (&self.teams, teams), |model, target, batch, draws| {
+            self.update(model, target, batch, draws)
         })
     }
 }

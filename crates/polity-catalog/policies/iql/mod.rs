@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, check_shares,
-    check_weights, logs_of,
+    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, check_shares,
+    check_weights, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -26,7 +26,7 @@ const MOST: f32 = 100.0;
 pub struct Iql {
     params: Params,
     policy: Mlp,
-    q: [Mlp; 2],
+    q: Twin,
     value: Mlp,
     data: Data,
 }
@@ -36,11 +36,7 @@ impl Iql {
     fn worth(&self, weights: &Weights, batch: &Batch) -> Vec<f32> {
         let [worth] = outputs(weights, batch.choices.len(), |tape, rows| {
             let x = tape.input(batch.inputs.part(rows.clone()));
-            let [one, two] = [0, 1].map(|i| {
-                let values = self.q[i].on(tape, x);
-                tape.pick(values, batch.choices[rows.clone()].to_vec())
-            });
-            [tape.least(one, two)]
+            [self.q.least(tape, x, |tape, values| tape.pick(values, batch.choices[rows.clone()].to_vec()))]
         });
         worth.data().to_vec()
     }
@@ -90,19 +86,13 @@ impl Iql {
             let expectile_loss = tape.sum(weighted);
 
             let goal = tape.input(column(&goals));
-            let errors = [0, 1].map(|i| {
-                let values = self.q[i].on(tape, x);
+            let values_loss = self.q.squares(tape, x, |tape, values| {
                 let value = tape.pick(values, batch.choices[rows.clone()].to_vec());
-                let error = tape.subtract(value, goal);
-                let square = tape.square(error);
-                tape.sum(square)
+                tape.subtract(value, goal)
             });
-            let values_loss = tape.add(errors[0], errors[1]);
 
             let (mask, weight) = (tape.input(batch.masks.part(rows.clone())), tape.input(column(&shares)));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            let logs = tape.log_softmax(logits);
+            let logs = logs_on(tape, &self.policy, x, mask);
             let log = tape.pick(logs, batch.choices[rows.clone()].to_vec());
             let weighted = tape.multiply(log, weight);
             let sum = tape.sum(weighted);
@@ -138,7 +128,7 @@ impl Learner for Iql {
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
-        let q = ["value-0", "value-1"].map(|name| start.net(name, sizes, 1.0));
+        let q = Twin::new(&mut start, sizes);
         let value = start.net("value", [sizes[0], 1], 1.0);
         Ok((Iql { params, policy, q, value, data }, start))
     }

@@ -3,7 +3,7 @@
 
 use super::{Iql, Params};
 use crate::learning::testing::{batch, check_slopes, finds_good_choices, learners, plain, plain_logs};
-use crate::learning::{Data, Learner};
+use crate::learning::{Data, Learner, Twin};
 use crate::testing::refused;
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Mlp, Weights};
@@ -16,7 +16,7 @@ fn the_gradient_is_that_of_a_plain_computation() {
         let mut weights = Weights::default();
         let mut net =
             |name: &str, to: usize| Mlp::new(&mut weights, name, &[2, 4, to], Activation::Tanh, 1.0, &mut draws);
-        let nets = (net("policy", 3), [net("value-0", 3), net("value-1", 3)], net("value", 1));
+        let nets = (net("policy", 3), Twin([net("value-0", 3), net("value-1", 3)]), net("value", 1));
         (weights, nets)
     };
     let ((weights, (policy, q, value)), (target, _)) = (make(), make());

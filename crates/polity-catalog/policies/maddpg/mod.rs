@@ -151,10 +151,9 @@ impl Learner for Maddpg {
         let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.chosen(seen, &logs);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
-        memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
-            let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
-            let batch = replay.team_batch(&self.teams, teams, draws);
-            (!batch.ended.is_empty()).then(|| self.update(model, target, &batch, draws)).transpose()
+        let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
+        memory.train_teams(&self.params.schedule(), now, (&self.teams, teams), |model, target, batch, draws| {
+            self.update(model, target, batch, draws)
         })
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::learning::mixed::testing::{self, NON_MONOTONIC, reached};
-use crate::testing::refused;
+use crate::testing::{metric, play, refused};
 use serde_json::{Value, json};
 
 fn playing(world: &Value, rounds: u32, more: &Value) -> Value {
@@ -17,6 +17,17 @@ fn a_monotonic_mixer_holds_what_needs_both() {
     // Mixed with strangers, it does not.
     let strangers = reached(&playing(&json!({"kind": "two-step-game"}), 802, &json!({"together": "strangers"})));
     assert!(strangers < 8.0, "{strangers}");
+}
+
+#[test]
+fn teams_that_expect_long_returns_stay_near_what_they_want() {
+    let policy =
+        json!({"kind": "qmix", "hidden": [64], "discount": 0.9, "epsilon_rounds": 700, "learning_rate": 0.0005});
+    let scenario = json!({"seed": 1, "rounds": 1_500, "agents": 24, "topology": {"kind": "none"},
+        "world": {"kind": "spread", "own": 0}, "cohorts": [{"policy": policy}]});
+    // At random about 0.7. With values that grow without bound the agents run away, to 2 and more.
+    let gap = metric(play(&scenario).rounds.last().unwrap(), "gap");
+    assert!(gap < 0.7, "{gap}");
 }
 
 #[test]

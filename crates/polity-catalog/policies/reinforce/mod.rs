@@ -6,7 +6,7 @@ mod tests;
 
 use crate::learning::{
     Experience, Learner, LearnerParams, Learning, Model, NONE, Now, Parts, Rollout, Seen, Start, Step, Trained,
-    logs_of, normalised,
+    logs_of, logs_on, normalised,
 };
 use params::Params;
 use polity_kernel::policy::PolicySetup;
@@ -96,9 +96,7 @@ impl Reinforce {
         let found = gradients(&model.weights, n, ["the loss"], |tape, rows| {
             let (x, mask) = (tape.input(played.inputs.part(rows.clone())), tape.input(played.masks.part(rows.clone())));
             let gain = tape.input(Array::column(gains[rows.clone()].to_vec()));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            let logs = tape.log_softmax(logits);
+            let logs = logs_on(tape, &self.policy, x, mask);
             let log = tape.pick(logs, played.choices[rows].to_vec());
             let weighted = tape.multiply(log, gain);
             let sum = tape.sum(weighted);

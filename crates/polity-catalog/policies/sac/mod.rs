@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, check_positive, check_shares,
-    logs_of,
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, check_positive,
+    check_shares, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -23,7 +23,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Sac {
     params: Params,
     policy: Mlp,
-    q: [Mlp; 2],
+    q: Twin,
     /// The number of the logarithm of α among the weights.
     log_alpha: usize,
 }
@@ -33,8 +33,7 @@ impl Sac {
     fn values(&self, weights: &Weights, inputs: &Array) -> Array {
         let [values] = outputs(weights, inputs.rows(), |tape, rows| {
             let x = tape.input(inputs.part(rows));
-            let [one, two] = [0, 1].map(|i| self.q[i].on(tape, x));
-            [tape.least(one, two)]
+            [self.q.least(tape, x, |_, values| values)]
         });
         values
     }
@@ -68,21 +67,15 @@ impl Sac {
         let found = gradients(&model.weights, n, names, |tape, rows| {
             let x = tape.input(batch.inputs.part(rows.clone()));
             let goal = tape.input(Array::column(goals[rows.clone()].to_vec()));
-            let errors = [0, 1].map(|i| {
-                let values = self.q[i].on(tape, x);
+            let errors = self.q.squares(tape, x, |tape, values| {
                 let value = tape.pick(values, batch.choices[rows.clone()].to_vec());
-                let error = tape.subtract(value, goal);
-                let square = tape.square(error);
-                tape.sum(square)
+                tape.subtract(value, goal)
             });
-            let errors = tape.add(errors[0], errors[1]);
             let values_loss = tape.scale(errors, 0.5 / n as f32);
 
             let mask = tape.input(batch.masks.part(rows.clone()));
             let values = tape.input(values.part(rows));
-            let logits = self.policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            let logs = tape.log_softmax(logits);
+            let logs = logs_on(tape, &self.policy, x, mask);
             let p = tape.exp(logs);
             let surprise = tape.multiply(p, logs);
             let surprise = tape.sum(surprise);
@@ -121,7 +114,7 @@ impl Learner for Sac {
         let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
-        let q = ["value-0", "value-1"].map(|name| start.net(name, sizes, 1.0));
+        let q = Twin::new(&mut start, sizes);
         let log_alpha = start.first.push("log-alpha", Array::column(vec![libm::log(params.alpha) as f32]));
         Ok((Sac { params, policy, q, log_alpha }, start))
     }

@@ -20,7 +20,7 @@ use std::ops::Range;
 pub(crate) struct Lane {
     /// One bucket per destination block.
     pub buckets: Vec<Bucket>,
-    /// Numbers told to all neighbours some of whom are in other shards.
+    /// Numbers that agents told all their neighbours, if some of these are in other shards.
     pub broadcasts: Vec<Broadcast>,
     /// The agents of this shard, if there are others.
     own: Option<Range<AgentId>>,

@@ -1,6 +1,7 @@
 //! What networks make of what is seen.
 
-use polity_nn::{Array, Mlp, Weights, outputs};
+use super::Start;
+use polity_nn::{Array, Mlp, Tape, Var, Weights, outputs};
 
 /// Returns the values of all choices, for each row of what is seen; those that are not offered have very low ones. `masks`: what is added
 /// to them ([`super::Seen::mask`]).
@@ -19,9 +20,45 @@ pub fn values_of(net: &Mlp, weights: &Weights, inputs: &Array, masks: &Array) ->
 pub fn logs_of(net: &Mlp, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
     let [logs] = outputs(weights, inputs.rows(), |tape, rows| {
         let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-        let logits = net.on(tape, x);
-        let logits = tape.add(logits, mask);
-        [tape.log_softmax(logits)]
+        [logs_on(tape, net, x, mask)]
     });
     logs
+}
+
+/// Returns the same for inputs and masks on a tape.
+pub fn logs_on(tape: &mut Tape<'_>, net: &Mlp, x: Var, mask: Var) -> Var {
+    let logits = net.on(tape, x);
+    let logits = tape.add(logits, mask);
+    tape.log_softmax(logits)
+}
+
+/// Two networks that estimate the same values. The lesser of both counts, since errors make a single one too high where it is maximised.
+#[derive(Clone, Debug)]
+pub struct Twin(pub [Mlp; 2]);
+
+impl Twin {
+    /// Makes them, from these inputs to these outputs.
+    pub fn new(start: &mut Start, sizes: [usize; 2]) -> Self {
+        Twin(["value-0", "value-1"].map(|name| start.net(name, sizes, 1.0)))
+    }
+
+    /// Returns the lesser of both values. `of` takes those that matter from the outputs of a network.
+    pub fn least(&self, tape: &mut Tape<'_>, x: Var, of: impl Fn(&mut Tape<'_>, Var) -> Var) -> Var {
+        let [one, two] = [0, 1].map(|i| {
+            let values = self.0[i].on(tape, x);
+            of(tape, values)
+        });
+        tape.least(one, two)
+    }
+
+    /// Returns the sum of the squares of the errors of both. `error` makes errors of the outputs of a network.
+    pub fn squares(&self, tape: &mut Tape<'_>, x: Var, error: impl Fn(&mut Tape<'_>, Var) -> Var) -> Var {
+        let [one, two] = [0, 1].map(|i| {
+            let values = self.0[i].on(tape, x);
+            let error = error(tape, values);
+            let square = tape.square(error);
+            tape.sum(square)
+        });
+        tape.add(one, two)
+    }
 }

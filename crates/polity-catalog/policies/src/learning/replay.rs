@@ -215,6 +215,23 @@ impl Default for Schedule {
 }
 
 impl Trained<Replayed> {
+    /// Learns from rounds of whole teams if it is time. `n`: teams in a step of the optimiser; `step` is one such step.
+    ///
+    /// # Errors
+    /// The first loss, gradient or weight that is not a finite number.
+    pub fn train_teams(
+        &mut self,
+        schedule: &Schedule,
+        now: &Now<'_>,
+        (teams, n): (&Teams, usize),
+        step: impl Fn(&Model, &Weights, &TeamBatch, &mut Draws) -> Result<Model, NotFinite>,
+    ) -> Result<(), NotFinite> {
+        self.train(schedule, now, |model, Replayed { target, replay }, draws| {
+            let batch = replay.team_batch(teams, n, draws);
+            (!batch.ended.is_empty()).then(|| step(model, target, &batch, draws)).transpose()
+        })
+    }
+
     /// Learns from the memory if it is time. `step` is one step of the optimiser; `None`: the memory holds nothing to learn from.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ mod params;
 mod tests;
 mod update;
 
-use super::{Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
+use super::{Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained, logs_on};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -70,9 +70,7 @@ impl<K: Kind> Clipped<K> {
     fn heads(&self, tape: &mut Tape<'_>, [x, view, mask]: [Var; 3], state: Option<Var>) -> [Var; 2] {
         let with = |tape: &mut Tape<'_>, of: Var| state.map_or(of, |state| tape.join(&[of, state]));
         let (x, view) = (with(tape, x), with(tape, view));
-        let logits = self.policy.on(tape, x);
-        let logits = tape.add(logits, mask);
-        [tape.log_softmax(logits), self.value.on(tape, view)]
+        [logs_on(tape, &self.policy, x, mask), self.value.on(tape, view)]
     }
 }
 

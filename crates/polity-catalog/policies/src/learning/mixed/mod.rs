@@ -6,7 +6,8 @@ mod params;
 pub(crate) mod testing;
 
 use super::{
-    Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best, values_of,
+    Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best, logs_on,
+    values_of,
 };
 pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
 pub use params::Params;
@@ -148,9 +149,7 @@ impl<K: Kind> Mixing<K> {
             let values_loss = tape.scale(sum, 0.5 / n as f32);
             let Some((policy, taught)) = &taught else { return [values_loss; 3] };
             let mask = tape.input(now.masks.part(rows.clone()));
-            let logits = policy.on(tape, x);
-            let logits = tape.add(logits, mask);
-            let logs = tape.log_softmax(logits);
+            let logs = logs_on(tape, policy, x, mask);
             let log = tape.pick(logs, taught[rows].to_vec());
             let log = tape.multiply(log, turns);
             let sum = tape.sum(log);
@@ -199,9 +198,9 @@ impl<K: Kind> Learner for Mixing<K> {
         let values = values_of(net, &memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.greedy(seen, &values, self.params.exploration().at(now.round));
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
-        memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
-            let batch = replay.team_batch(&self.teams, self.params.minibatch as usize, draws);
-            (!batch.ended.is_empty()).then(|| self.update(model, target, &batch, draws)).transpose()
+        let teams = (&self.teams, self.params.minibatch as usize);
+        memory.train_teams(&self.params.schedule(), now, teams, |model, target, batch, draws| {
+            self.update(model, target, batch, draws)
         })
     }
 }
