@@ -64,8 +64,11 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             let catalogue = Catalogue::read(&folder_of_systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => {
-                    let needs = |entry: &&Entry| entry.system.needs.iter().any(|need| without.contains(need));
-                    catalogue.entries.iter().filter(|entry| !needs(entry)).collect()
+                    let left_out = |entry: &&Entry| {
+                        let System { needs, leaves, .. } = &entry.system;
+                        needs.iter().chain(leaves).any(|name| without.contains(name))
+                    };
+                    catalogue.entries.iter().filter(|entry| !left_out(entry)).collect()
                 }
                 false => with_examples(&catalogue, &names)?,
             };

@@ -262,6 +262,18 @@ fn all_arms_can_be_run_and_no_break_makes_them_the_same() {
     assert!(said.json["runs"].as_u64() > Some(500) && !folder.join("out").exists(), "{said:?}");
 }
 
+#[test]
+fn entries_are_left_out_by_what_they_need_or_use() {
+    let folder = own("without", |text| text);
+    let runs = |without: &str| {
+        let said = check(&folder, &["--all", "--dry-run", "--without", without], &folder.join("out"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.json["runs"].as_u64().unwrap()
+    };
+    assert!(runs("tool/python") > 0 && runs("methods/debate") > 0);
+    assert_eq!(runs("methods/self-consistency"), 0);
+}
+
 /// No arm works on an item of its file twice in a run.
 #[test]
 fn items_of_an_arm_are_distinct() {
