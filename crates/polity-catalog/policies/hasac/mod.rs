@@ -5,7 +5,7 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, Twin,
+    Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, Twin,
     check_positive, logs_of, logs_on, marked, own_first, sampled,
 };
 use params::Params;
@@ -177,7 +177,8 @@ impl Learner for Hasac {
         let choices = now.chosen(seen, &logs);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
-        memory.train_teams(&self.params.schedule(), now, (&self.teams, teams), |model, target, batch, draws| {
+        let from = (&Data::default(), &self.teams, teams);
+        memory.train_teams(&self.params.schedule(), now, from, |model, target, batch, draws| {
             self.update(model, target, batch, draws)
         })
     }

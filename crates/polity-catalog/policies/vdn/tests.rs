@@ -1,8 +1,10 @@
-//! The two-step game of the paper on QMIX, and a game whose solution is a sum.
+//! The two-step game of the paper on QMIX, a game whose solution is a sum, and learning from data.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::learning::mixed::testing::{self, reached};
-use crate::testing::refused;
+use crate::learning::testing::recorded;
+use crate::testing::{metric, play_with, refused};
+use polity_kernel::scenario::Inputs;
 use serde_json::{Value, json};
 
 fn playing(world: &Value, rounds: u32, more: &Value) -> Value {
@@ -30,4 +32,52 @@ fn what_cannot_be_learned_is_refused() {
         let why = refused(&playing(&game, 5, &more));
         assert!(why.contains(key), "{why}");
     }
+}
+
+/// A team that gets the part of its members who work. One in five of the recorded ones did.
+fn team(players: u32, policy: &Value, agents: u32, rounds: u32) -> Value {
+    let world = json!({"kind": "formula-game", "players": players, "rounds": 1, "phases": [{"actions": ["do"]}],
+        "actions": {"do": {"options": ["rest", "work"]}}, "payoff": "do.work / players"});
+    json!({"seed": 4, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
+        "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "reward"}]})
+}
+
+fn recorded_team(players: u32) -> Inputs {
+    let by_lot = json!({"kind": "rule", "actions": [{"act": "do", "value": "1 if chance(0.2) else 0"}]});
+    recorded(&team(players, &by_lot, 30 * players, 40))
+}
+
+fn from_data(players: u32, penalty: &str, outcomes: &str) -> f64 {
+    let policy = json!({"kind": "vdn", "hidden": [16], "gradient_steps": 4, "learning_rate": 0.003, "target_update": 50,
+        "data": {"steps": {"file": "steps.csv"}, "outcomes": outcomes},
+        "conservative": {"alpha": 0.2, "penalty": penalty}});
+    let scenario = team(players, &policy, 2 * players, 400);
+    metric(play_with(&scenario, &recorded_team(players), 1).rounds.last().unwrap(), "reward.mean")
+}
+
+/// With p the part that works and d the value of work less that of rest, the sum of squares and the joint penalty are least where
+/// N p (1 - p) (d - 1/N) + α N (σ(d) - p) = 0, so d is above 0 if N < p (1 - p) / α / (1/2 - p), here 2.7. Without the second N it is for
+/// every N.
+#[test]
+fn the_joint_penalty_outweighs_rewards_in_larger_teams_and_the_counterfactual_one_does_not() {
+    for (players, penalty, best) in [
+        (2, "joint", 1.0),
+        (4, "joint", 0.0),
+        (8, "joint", 0.0),
+        (2, "counterfactual", 1.0),
+        (8, "counterfactual", 1.0),
+    ] {
+        assert_eq!(from_data(players, penalty, "recorded"), best, "{players} {penalty}");
+    }
+    assert!(from_data(8, "counterfactual", "shuffled") < 1.0);
+}
+
+#[test]
+fn a_penalty_on_values_that_are_not_summed_is_refused() {
+    let mut scenario = playing(&json!({"kind": "two-step-game"}), 5, &json!({"conservative": {}}));
+    scenario["cohorts"][0]["policy"]["kind"] = json!("qmix");
+    let why = refused(&scenario);
+    assert!(why.contains("conservative") && why.contains("summed"), "{why}");
+    let why = refused(&playing(&json!({"kind": "two-step-game"}), 5, &json!({"conservative": {"alpha": -1}})));
+    assert!(why.contains("conservative.alpha"), "{why}");
 }

@@ -1,7 +1,7 @@
 //! Data: what agents of another run saw and chose.
 
 use super::senses::about_turns;
-use super::{NONE, Replay, Seen, Senses};
+use super::{NONE, Replay, Seen, Senses, Teams};
 use polity_kernel::interface::{NumberSlot, Observations};
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::population::{Cell, Column, Table};
@@ -39,7 +39,15 @@ pub enum Outcomes {
 
 /// What a learner from data learns from.
 #[derive(Clone, Debug, Default)]
-pub struct Data(Option<Replay>);
+pub struct Data(Option<Given>);
+
+/// The data.
+#[derive(Clone, Debug)]
+struct Given {
+    replay: Replay,
+    /// A number above those of all agents.
+    agents: AgentId,
+}
 
 /// The column of a number in a table of steps.
 fn column_of(number: &str) -> String {
@@ -67,19 +75,33 @@ impl Data {
             let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
             replay.shuffle_outcomes(&mut Draws::new(seed, Stream::Learner, u32::MAX, whose));
         }
-        Ok(Data(Some(replay)))
+        let agents = steps.agents.iter().max().map_or(0, |last| last + 1);
+        Ok(Data(Some(Given { replay, agents })))
     }
 
     /// Returns what is learned from: the data, or what the learner's own agents did if there are none.
     #[must_use]
     pub fn or<'a>(&'a self, own: &'a Replay) -> &'a Replay {
-        self.0.as_ref().unwrap_or(own)
+        self.0.as_ref().map_or(own, |given| &given.replay)
+    }
+
+    /// Returns the teams whose rounds are learned from: those of the data, whose agents sit in order of their numbers, or the learner's own
+    /// if there are no data.
+    #[must_use]
+    pub fn teams(&self, own: &Teams) -> Teams {
+        self.0.as_ref().map_or_else(|| own.clone(), |given| own.among(given.agents))
+    }
+
+    /// Returns whether there are data.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Returns how many of the last rounds the learner has to remember. `most`: if it has no data.
     #[must_use]
     pub fn remembers(&self, most: u32) -> u32 {
-        if self.0.is_some() { 1 } else { most }
+        if self.is_given() { 1 } else { most }
     }
 }
 

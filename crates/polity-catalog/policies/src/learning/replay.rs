@@ -1,6 +1,6 @@
 //! The memory of what was done, from which batches are drawn.
 
-use super::{Experience, Kept, Model, NONE, Now, Seen, Teams, Trained};
+use super::{Data, Experience, Kept, Model, NONE, Now, Seen, Teams, Trained};
 use polity_kernel::AgentId;
 use polity_kernel::digest::DigestVec;
 use polity_kernel::rng::Draws;
@@ -215,7 +215,8 @@ impl Default for Schedule {
 }
 
 impl Trained<Replayed> {
-    /// Learns from rounds of whole teams if it is time. `n`: teams in a step of the optimiser; `step` is one such step.
+    /// Learns from rounds of whole teams if it is time: from data, or from the memory if there are none. `n`: teams in a step of the optimiser;
+    /// `step` is one such step.
     ///
     /// # Errors
     /// The first loss, gradient or weight that is not a finite number.
@@ -223,11 +224,11 @@ impl Trained<Replayed> {
         &mut self,
         schedule: &Schedule,
         now: &Now<'_>,
-        (teams, n): (&Teams, usize),
+        (data, teams, n): (&Data, &Teams, usize),
         step: impl Fn(&Model, &Weights, &TeamBatch, &mut Draws) -> Result<Model, NotFinite>,
     ) -> Result<(), NotFinite> {
         self.train(schedule, now, |model, Replayed { target, replay }, draws| {
-            let batch = replay.team_batch(teams, n, draws);
+            let batch = data.or(replay).team_batch(teams, n, draws);
             (!batch.ended.is_empty()).then(|| step(model, target, &batch, draws)).transpose()
         })
     }

@@ -57,6 +57,12 @@ impl Teams {
         Teams { first, seats, count, strangers: together == Together::Strangers }
     }
 
+    /// Groups agents with other numbers in the same way: those from 0 to below `agents`.
+    #[must_use]
+    pub fn among(&self, agents: AgentId) -> Self {
+        Teams { first: 0, count: agents as usize / self.seats, ..*self }
+    }
+
     /// Returns the number of agents of a team.
     #[must_use]
     pub fn seats(&self) -> usize {

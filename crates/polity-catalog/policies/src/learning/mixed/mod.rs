@@ -6,11 +6,11 @@ mod params;
 pub(crate) mod testing;
 
 use super::{
-    Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best, logs_on,
-    values_of,
+    Data, Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best,
+    check_weights, logs_on, values_of,
 };
 pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
-pub use params::Params;
+pub use params::{Conservative, Params, Penalty};
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::rng::Draws;
@@ -32,6 +32,9 @@ pub trait Kind: Send + Sync + 'static {
 pub struct Mixing<K: Kind> {
     params: Params<K::Keys>,
     teams: Teams,
+    data: Data,
+    /// The teams of the data, or `teams`.
+    learned_from: Teams,
     /// The values of choices.
     q: Mlp,
     mixer: Mixer,
@@ -109,6 +112,10 @@ impl<K: Kind> Mixing<K> {
     /// y = r + γ Q', with Q' that of what is best then, judged by the weights of some time ago. If agents have a policy of their own, the
     /// mean of -log p is added, with p the probability that it gives to what is best.
     ///
+    /// If learning is conservative, the mean of α Σ (log Σ exp q(·) - q(a)) over teams is added, with q and a the values and the choice of a
+    /// member. Since a team's value is the sum of its members', that compares what was done with all that the team could have done. The mean
+    /// over the members, instead of the sum, compares it with what each could have done beside what the others did.
+    ///
     /// # Errors
     /// The first loss or gradient that is not a finite number.
     fn update(
@@ -131,7 +138,7 @@ impl<K: Kind> Mixing<K> {
         let goals: Vec<f32> = (0..n).map(goal).collect();
         let now = self.sight(&batch.inputs, &batch.masks, &batch.turns);
         let taught = self.policy.as_ref().map(|policy| (policy, self.best(&model.weights, &now, draws)));
-        let names = ["the loss", "the values' loss", "the policy's loss"];
+        let names = ["the loss", "the values' loss", "the loss of the policy or of other choices"];
         let found = gradients(&model.weights, n, names, |tape, teams| {
             let rows = teams.start * seats..teams.end * seats;
             let x = tape.input(now.inputs.part(rows.clone()));
@@ -147,14 +154,21 @@ impl<K: Kind> Mixing<K> {
             let square = tape.square(error);
             let sum = tape.sum(square);
             let values_loss = tape.scale(sum, 0.5 / n as f32);
-            let Some((policy, taught)) = &taught else { return [values_loss; 3] };
-            let mask = tape.input(now.masks.part(rows.clone()));
-            let logs = logs_on(tape, policy, x, mask);
-            let log = tape.pick(logs, taught[rows].to_vec());
-            let log = tape.multiply(log, turns);
-            let sum = tape.sum(log);
-            let policy_loss = tape.scale(sum, -1.0 / (n * seats) as f32);
-            [tape.add(values_loss, policy_loss), values_loss, policy_loss]
+            // Minus the mean logarithm of the probabilities that a network gives to choices.
+            let mut surprise = |net: &Mlp, choices: &[u32], weight: f32| {
+                let mask = tape.input(now.masks.part(rows.clone()));
+                let logs = logs_on(tape, net, x, mask);
+                let log = tape.pick(logs, choices[rows.clone()].to_vec());
+                let log = tape.multiply(log, turns);
+                let sum = tape.sum(log);
+                tape.scale(sum, -weight / (n * seats) as f32)
+            };
+            let beside = match (&taught, &self.params.conservative) {
+                (Some((policy, taught)), _) => surprise(policy, taught, 1.0),
+                (None, Some(conservative)) => surprise(&self.q, &batch.choices, conservative.weight(seats)),
+                (None, None) => return [values_loss; 3],
+            };
+            [tape.add(values_loss, beside), values_loss, beside]
         })?;
         model.descend(found, self.params.learning_rate, self.params.max_grad_norm)?;
         Ok(model)
@@ -182,7 +196,14 @@ impl<K: Kind> Learner for Mixing<K> {
         if policy.is_none() {
             start = start.of_values();
         }
-        Ok((Mixing { params, teams, q, mixer, policy, kind: PhantomData }, start))
+        if let Some(conservative) = &params.conservative {
+            check_weights(&[("conservative.alpha", conservative.alpha)])?;
+            let message = "is for values that are summed (`vdn`)";
+            Invalid::unless(matches!(mixer, Mixer::Sum), "conservative", message)?;
+        }
+        let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
+        let learned_from = data.teams(&teams);
+        Ok((Mixing { params, teams, data, learned_from, q, mixer, policy, kind: PhantomData }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Replayed> {
@@ -190,16 +211,19 @@ impl<K: Kind> Learner for Mixing<K> {
     }
 
     fn memory_bytes(&self, row: usize) -> usize {
-        self.params.buffer_rounds as usize * (row + 4)
+        self.data.remembers(self.params.buffer_rounds) as usize * (row + 4)
     }
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let net = self.policy.as_ref().unwrap_or(&self.q);
         let values = values_of(net, &memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.greedy(seen, &values, self.params.exploration().at(now.round));
-        memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
-        let teams = (&self.teams, self.params.minibatch as usize);
-        memory.train_teams(&self.params.schedule(), now, teams, |model, target, batch, draws| {
+        // Who learns from data need not try anything.
+        let epsilon = if self.data.is_given() { 0.0 } else { self.params.exploration().at(now.round) };
+        let choices = now.greedy(seen, &values, epsilon);
+        let most = self.data.remembers(self.params.buffer_rounds);
+        memory.experience.replay.push(seen.clone(), choices, now.learns, most);
+        let from = (&self.data, &self.learned_from, self.params.minibatch as usize);
+        memory.train_teams(&self.params.schedule(), now, from, |model, target, batch, draws| {
             self.update(model, target, batch, draws)
         })
     }
