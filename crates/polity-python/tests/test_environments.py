@@ -125,3 +125,11 @@ def test_both_players_get_what_the_game_pays():
     assert rewards["seat_0"] < rewards["seat_1"]
     _, rewards, ended, _, _ = env.step({"seat_0": defect, "seat_1": defect})
     assert rewards["seat_0"] == rewards["seat_1"] and ended == {"seat_0": True, "seat_1": True} and env.agents == []
+
+
+def test_a_list_of_so_many_numbers_is_a_vector():
+    space = polity.gym.make("task-space", dimensions=3)
+    assert space.action_space.shape == (3,) and space.action_space.high.tolist() == [1, 1, 1]
+    space.reset(seed=1)
+    rewards = [space.step(np.zeros(3))[1] for _ in range(3)]
+    assert rewards == [0.01, 0.02, 0.03]

@@ -29,8 +29,8 @@ class Game:
     """An environment of the box with the spaces of a seat.
 
     An observation is a vector of the numbers that a seat sees; texts and tables are in ``info``. An action is a whole number if all actions
-    with their arguments can be listed, a vector of one number if there is one action with a number, else a dictionary of the action's
-    number (``action``) and the arguments of all actions (``NAME.ARGUMENT``).
+    with their arguments can be listed, a vector if there is one action with a number or with a list of so many numbers, else a dictionary of
+    the action's number (``action``) and the arguments of all actions (``NAME.ARGUMENT``).
     """
 
     def __init__(self, name: str, params: dict[str, Any]) -> None:
@@ -45,11 +45,11 @@ class Game:
         size = max(1, len(self.about["numbers"]))
         self.observation_space = spaces.Box(-self.np.inf, self.np.inf, (size,), self.np.float64)
         self.flat = self._flat()
+        self.vector = self._vector()
         if self.flat is not None:
             self.action_space: Any = spaces.Discrete(len(self.flat))
-        elif len(self.actions) == 1 and self.actions[0]["form"] == "number":
-            of = self.actions[0]["of"]
-            self.action_space = spaces.Box(of["low"], of["high"], (1,), self.np.float64)
+        elif self.vector is not None:
+            self.action_space = self._space(spaces, self.vector)
         else:
             of_kind = {"action": spaces.Discrete(len(self.actions))}
             for action in self.actions:
@@ -83,20 +83,27 @@ class Game:
                 return None
         return made
 
+    def _vector(self) -> dict[str, Any] | None:
+        """The JSON Schema of the only argument of the only action, if it consists of so many numbers."""
+        arguments = [schema for action in self.actions for _, schema in _arguments(action)]
+        one = len(self.actions) == len(arguments) == 1
+        return arguments[0] if one and _numbers(arguments[0]) else None
+
     def _space(self, spaces: Any, schema: dict[str, Any]) -> Any:
         if "enum" in schema:
             return spaces.Discrete(len(schema["enum"]))
-        if schema.get("type") in ("number", "integer"):
-            low, high = schema.get("minimum", -self.np.inf), schema.get("maximum", self.np.inf)
-            return spaces.Box(low, high, (1,), self.np.float64)
+        if size := _numbers(schema):
+            each = schema.get("items", schema)
+            low, high = each.get("minimum", -self.np.inf), each.get("maximum", self.np.inf)
+            return spaces.Box(low, high, (size,), self.np.float64)
         return spaces.Text(max_length=1000, min_length=0, charset=string.printable)
 
     def move(self, episode: _polity.Episode, seat: int, action: Any) -> tuple[int, int, str]:
         """A move of a seat, from an element of the action space."""
         if self.flat is not None:
             number, arguments = self.flat[int(action)]
-        elif len(self.actions) == 1 and self.actions[0]["form"] == "number":
-            number, arguments = 0, [float(self.np.asarray(action).reshape(-1)[0])]
+        elif self.vector is not None:
+            number, arguments = 0, [self._of_numbers(action, self.vector)]
         else:
             number = int(action["action"])
             chosen = self.actions[number]
@@ -106,10 +113,15 @@ class Game:
                 if "enum" in schema:
                     value = schema["enum"][int(value)]
                 elif not isinstance(value, str):
-                    value = float(self.np.asarray(value).reshape(-1)[0])
-                    value = int(value) if schema.get("type") == "integer" else value
+                    value = self._of_numbers(value, schema)
                 arguments.append(value)
         return seat, number, json.dumps(arguments)
+
+    def _of_numbers(self, value: Any, schema: dict[str, Any]) -> Any:
+        """A number or a list of numbers, from an element of its space."""
+        whole = schema.get("items", schema).get("type") == "integer"
+        numbers = [int(x) if whole else float(x) for x in self.np.asarray(value).reshape(-1)]
+        return numbers if schema.get("type") == "array" else numbers[0]
 
     def seen(self, episode: _polity.Episode, seat: int) -> tuple[Any, dict[str, Any]]:
         """The observation of a seat, and what else it sees: texts, tables, and which actions it is offered."""
@@ -126,6 +138,15 @@ class Game:
             mask = [number in offered for number, _ in self.flat]
             info["action_mask"] = self.np.array(mask, self.np.int8)
         return observation, info
+
+
+def _numbers(schema: dict[str, Any]) -> int:
+    """How many numbers an argument consists of; 0 if it is something else, or if their number is not fixed."""
+    if schema.get("type") in ("number", "integer"):
+        return 1
+    items, least = schema.get("items", {}), schema.get("minItems", 0)
+    of_numbers = schema.get("type") == "array" and items.get("type") in ("number", "integer")
+    return int(least) if of_numbers and least == schema.get("maxItems") else 0
 
 
 def _arguments(action: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
