@@ -42,7 +42,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Params { players: 100, steps: 50, peers: 1, turn: 0.2, noise: 0.2, arc: 0.75, turned: false }
+        Params { players: 20, steps: 50, peers: 1, turn: 0.2, noise: 0.2, arc: 0.75, turned: false }
     }
 }
 
