@@ -79,8 +79,7 @@ python3 scripts/recorded-figures.py --check
 step "claims of systems"
 claims="$(mktemp -d)"
 trap 'rm -rf "$claims"' EXIT
-# Programs in the sandbox take time, and so do thousands of learners (HASAC) and long lessons (ALP-GMM): of the entries that need the sandbox, these few; all entries in
-# scripts/campaigns.sh.
+# Left out are the thousands of learners of HASAC, the long lessons of ALP-GMM, and most entries that need the sandbox. scripts/campaigns.sh checks all.
 polity="${CARGO_TARGET_DIR:-target}/debug/polity"
 "$polity" systems check --all --without tool/python --without policies/hasac --without policies/alp-gmm --quick --out "$claims"
 "$polity" systems check agentcoder codecor xlam chase-sql --quick --out "$claims/sandbox"

@@ -1,4 +1,4 @@
-"""Runs the authors' program on their toy space, a part of which cannot be learned, and prints what students have mastered.
+"""Runs the authors' program on their toy space, a part of which cannot be learned, and prints which share students have mastered.
 
     git clone https://github.com/flowersteam/teachDeepRL FOLDER    # commit 747cda2b903f57859e64e1c9225afcfa1bf07bbd
     pip install numpy scipy scikit-learn treelib
@@ -19,7 +19,7 @@ CELLS, LEARNABLE = 10, 0.2
 
 
 class Box:
-    """Draws points of a box evenly, as gym's does."""
+    """Draws points of a box uniformly, like gym's."""
 
     def __init__(self, low, high, dtype):
         self.low, self.high, self.dtype = low, high, dtype
@@ -39,7 +39,7 @@ def nothing(*_, **__):
 
 
 def mastered(space, teacher, tasks):
-    """Returns the part of the learnable kinds that a student has mastered after so many tasks."""
+    """Returns the share of the learnable kinds that a student has mastered after this number of tasks."""
     for _ in range(tasks):
         task = teacher.sample_task() if teacher else np.random.uniform(size=2)
         reward = space.episode(task) if task[0] < LEARNABLE else 0.0

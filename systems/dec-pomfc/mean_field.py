@@ -1,7 +1,7 @@
 """Prints the order parameter that infinitely many oscillators with the learned policy reach, from the equation of their density.
 
-Each of them sees one other, drawn from the density, and its policy takes the most probable choice. The density of phases is kept at equally
-distant points of the circle. It is a second, plain computation: nothing of Polity is used but the file of weights.
+Each of them sees one other, drawn from the density, and takes the most probable choice of its policy. The density of phases is kept at equally
+spaced points of the circle. This is a second, plain computation that shares nothing with Polity but the file of weights.
 
     python3 systems/dec-pomfc/mean_field.py [FILE OF WEIGHTS]
 """
@@ -13,11 +13,11 @@ import struct
 import sys
 
 POINTS, STEPS = 720, 45
-TURN, NOISE, ARC = 0.2, 0.2, 0.75
+SHIFT, NOISE, ARC = 0.2, 0.2, 0.75
 
 
 def tensors(path):
-    """Reads a file of safetensors: names with shapes and numbers."""
+    """Reads a safetensors file. Returns the shape and the numbers of each tensor by its name."""
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     about, body = json.loads(data[8 : 8 + length]), data[8 + length :]
@@ -30,7 +30,7 @@ def tensors(path):
 
 
 def way(weights, angle):
-    """Returns the most probable choice, -1, 0 or 1, of one who sees another so far ahead."""
+    """Returns the most probable choice (-1, 0 or 1) of an agent that sees another one ahead by this angle."""
     numbers, layer = [math.cos(angle), math.sin(angle)], 0
     while f"policy.{layer}.weight" in weights:
         (inputs, outputs), weight = weights[f"policy.{layer}.weight"]
@@ -48,7 +48,7 @@ def order(density):
 
 
 def chance(move):
-    """Returns the probability to end at each point ahead, after a move and what chance adds."""
+    """Returns the probability of each point ahead, after a shift and the noise."""
     near = [
         sum(math.exp(-(((math.tau * (i / POINTS + winds) - move) / NOISE) ** 2) / 2) for winds in range(-2, 3))
         for i in range(POINTS)
@@ -61,7 +61,7 @@ def main():
     file = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("policy.safetensors")
     weights = tensors(file)
     ways = [way(weights, math.tau * by / POINTS) for by in range(POINTS)]
-    chances = {move: chance(move * TURN) for move in (-1, 0, 1)}
+    chances = {move: chance(move * SHIFT) for move in (-1, 0, 1)}
     begin = [1.0 if (i + 0.5) / POINTS < ARC else 0.0 for i in range(POINTS)]
     density = [share / sum(begin) for share in begin]
     for _ in range(STEPS):

@@ -7,6 +7,7 @@ pub mod conservative;
 pub mod convex;
 pub mod filter;
 pub mod gating;
+pub mod gaussian;
 pub mod improper;
 pub mod incremental;
 pub mod joint;

@@ -3,7 +3,8 @@
 //! Beginning, end and smallest variances are those of scikit-learn's `GaussianMixture`: k-means, a gain of less than 0.001 in the mean
 //! logarithm of the density or 100 rounds, and 10⁻⁶ on the diagonal of each covariance.
 
-use crate::linear::{cholesky, dot, forward, log_determinant};
+use crate::gaussian::{Gaussian, posterior};
+use crate::linear::cholesky;
 use crate::spectral::k_means;
 use polity_base::rng::Draws;
 use serde::{Deserialize, Serialize};
@@ -14,41 +15,11 @@ const GAIN: f64 = 1e-3;
 const ROUNDS: usize = 100;
 const RIDGE: f64 = 1e-6;
 
-/// A component.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Component {
-    /// Its part of all points.
-    pub weight: f64,
-    /// Its mean.
-    pub mean: Vec<f64>,
-    /// The lower Cholesky factor of its covariance, in row order.
-    pub factor: Vec<f64>,
-}
-
-impl Component {
-    /// Returns the logarithm of the density at a point, times the component's weight.
-    fn log_density(&self, point: &[f64]) -> f64 {
-        let d = self.mean.len();
-        let mut away: Vec<f64> = point.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect();
-        forward(&self.factor, &mut away);
-        libm::log(self.weight)
-            - (dot(&away, &away) + log_determinant(&self.factor, d) + d as f64 * libm::log(TAU)) / 2.0
-    }
-
-    /// Draws a point.
-    #[must_use]
-    pub fn draw(&self, draws: &mut Draws) -> Vec<f64> {
-        let d = self.mean.len();
-        let z: Vec<f64> = (0..d).map(|_| draws.normal()).collect();
-        (0..d).map(|i| self.mean[i] + dot(&self.factor[i * d..=i * d + i], &z[..=i])).collect()
-    }
-}
-
 /// A mixture that was fitted to points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// Its components.
-    pub components: Vec<Component>,
+    /// Its components, with weights that add up to 1.
+    pub components: Vec<(f64, Gaussian)>,
     /// The mean logarithm of its density at the points.
     pub log_density: f64,
 }
@@ -62,7 +33,7 @@ impl Mixture {
     ///
     /// let points = [0.0, 0.1, 0.2, 5.0, 5.1, 5.2];
     /// let fitted = Mixture::fit(&points, 1, 2, &mut Draws::new(1, Stream::World, 0, 0)).unwrap();
-    /// let mut means: Vec<f64> = fitted.components.iter().map(|one| one.mean[0]).collect();
+    /// let mut means: Vec<f64> = fitted.components.iter().map(|(_, one)| one.mean[0]).collect();
     /// means.sort_by(f64::total_cmp);
     /// assert!((means[0] - 0.1).abs() < 1e-6 && (means[1] - 5.1).abs() < 1e-6);
     /// ```
@@ -73,28 +44,29 @@ impl Mixture {
             return None;
         }
         let labels = k_means(points, dimensions, components, draws);
-        let mut shares = vec![0.0; n * components];
-        labels.iter().enumerate().for_each(|(i, label)| shares[i * components + label] = 1.0);
-        let mut fitted = Mixture::of(points, dimensions, &shares)?;
+        let mut responsibilities = vec![0.0; n * components];
+        labels.iter().enumerate().for_each(|(i, label)| responsibilities[i * components + label] = 1.0);
+        let mut fitted = Mixture::maximise(points, dimensions, &responsibilities)?;
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ROUNDS {
-            fitted.log_density = fitted.share(points, dimensions, &mut shares);
+            fitted.log_density = fitted.expect(points, dimensions, &mut responsibilities);
             if (fitted.log_density - before).abs() < GAIN {
                 break;
             }
             before = fitted.log_density;
-            fitted = Mixture { log_density: before, ..Mixture::of(points, dimensions, &shares)? };
+            fitted = Mixture { log_density: before, ..Mixture::maximise(points, dimensions, &responsibilities)? };
         }
         Some(fitted)
     }
 
-    /// Returns the components to which points belong by these shares.
-    fn of(points: &[f64], d: usize, shares: &[f64]) -> Option<Self> {
+    /// The M step: returns the components whose density is highest, given the probability of each component for each point. `None` if the
+    /// points of a component have no covariance that can be inverted.
+    fn maximise(points: &[f64], d: usize, responsibilities: &[f64]) -> Option<Self> {
         let n = points.len() / d;
-        let k = shares.len() / n;
+        let k = responsibilities.len() / n;
         let mut components = Vec::with_capacity(k);
         for one in 0..k {
-            let each = || points.chunks(d).zip(shares.iter().skip(one).step_by(k));
+            let each = || points.chunks(d).zip(responsibilities.iter().skip(one).step_by(k));
             let all = each().map(|(_, share)| share).sum::<f64>() + 10.0 * f64::EPSILON;
             let mut mean = vec![0.0; d];
             for (point, share) in each() {
@@ -109,29 +81,27 @@ impl Mixture {
                 }
             }
             (0..d).for_each(|i| covariance[i * d + i] += RIDGE);
-            components.push(Component { weight: all / n as f64, mean, factor: cholesky(&covariance, d)? });
+            components.push((all / n as f64, Gaussian { mean, factor: cholesky(&covariance, d)? }));
         }
         Some(Mixture { components, log_density: f64::NEG_INFINITY })
     }
 
-    /// Writes the probability of each component for each point, and returns the mean logarithm of the density.
-    fn share(&self, points: &[f64], d: usize, shares: &mut [f64]) -> f64 {
-        let k = self.components.len();
+    /// The E step: writes the probability of each component for each point, and returns the mean logarithm of the density.
+    fn expect(&self, points: &[f64], d: usize, responsibilities: &mut [f64]) -> f64 {
         let mut sum = 0.0;
-        for (point, shares) in points.chunks(d).zip(shares.chunks_mut(k)) {
-            shares.iter_mut().zip(&self.components).for_each(|(share, one)| *share = one.log_density(point));
-            let top = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let all = top + libm::log(shares.iter().map(|log| libm::exp(log - top)).sum());
-            shares.iter_mut().for_each(|share| *share = libm::exp(*share - all));
-            sum += all;
+        for (point, row) in points.chunks(d).zip(responsibilities.chunks_mut(self.components.len())) {
+            let (shares, log_density) = posterior(&self.components, point);
+            row.copy_from_slice(&shares);
+            sum += log_density;
         }
-        sum / (points.len() / d) as f64
+        sum / (points.len() / d) as f64 - d as f64 * libm::log(TAU) / 2.0
     }
 
     /// Returns Akaike's criterion for the `n` points that it was fitted to: the lower, the better.
     #[must_use]
     pub fn aic(&self, n: usize) -> f64 {
-        let (k, d) = (self.components.len() as f64, self.components.first().map_or(0, |one| one.mean.len()) as f64);
+        let (k, d) =
+            (self.components.len() as f64, self.components.first().map_or(0, |(_, one)| one.mean.len()) as f64);
         let numbers = k * (d * (d + 1.0) / 2.0 + d) + k - 1.0;
         2.0 * numbers - 2.0 * self.log_density * n as f64
     }
@@ -159,22 +129,22 @@ mod tests {
     fn components_are_found_and_no_round_makes_the_density_lower() {
         let points = points(3_000);
         let mut fitted = Mixture::fit(&points, 2, 3, &mut Draws::new(1, Stream::World, 0, 0)).unwrap();
-        fitted.components.sort_by(|a, b| (a.mean[0] - a.mean[1]).total_cmp(&(b.mean[0] - b.mean[1])));
-        for (one, [x, y]) in fitted.components.iter().zip([[0.0, 6.0], [0.0, 0.0], [6.0, 0.0]]) {
+        fitted.components.sort_by(|(_, a), (_, b)| (a.mean[0] - a.mean[1]).total_cmp(&(b.mean[0] - b.mean[1])));
+        for ((weight, one), [x, y]) in fitted.components.iter().zip([[0.0, 6.0], [0.0, 0.0], [6.0, 0.0]]) {
             assert!((one.mean[0] - x).abs() < 0.2 && (one.mean[1] - y).abs() < 0.2, "{one:?}");
-            assert!((one.weight - 1.0 / 3.0).abs() < 0.02);
+            assert!((weight - 1.0 / 3.0).abs() < 0.02);
             // The covariance is 1, 1/2; 1/2, 5/4.
             for (found, exact) in one.factor.iter().zip([1.0, 0.0, 0.5, 1.0]) {
                 assert!((found - exact).abs() < 0.1, "{one:?}");
             }
         }
-        let mut shares = vec![0.0; 3_000 * 3];
+        let mut responsibilities = vec![0.0; 3_000 * 3];
         let (mut now, mut before) = (fitted, f64::NEG_INFINITY);
         for _ in 0..5 {
-            let found = now.share(&points, 2, &mut shares);
+            let found = now.expect(&points, 2, &mut responsibilities);
             assert!(found >= before - 1e-12);
             before = found;
-            now = Mixture::of(&points, 2, &shares).unwrap();
+            now = Mixture::maximise(&points, 2, &responsibilities).unwrap();
         }
     }
 
@@ -184,15 +154,5 @@ mod tests {
         let aic = |k| Mixture::fit(&points, 2, k, &mut Draws::new(1, Stream::World, 0, 0)).unwrap().aic(600);
         assert!(aic(3) < aic(1) && aic(3) < aic(2));
         assert!(Mixture::fit(&points[..4], 2, 3, &mut Draws::new(1, Stream::World, 0, 0)).is_none());
-    }
-
-    #[test]
-    fn what_is_drawn_has_the_mean_and_covariance() {
-        let one = Component { weight: 1.0, mean: vec![1.0, -2.0], factor: vec![2.0, 0.0, 1.0, 0.5] };
-        let mut draws = Draws::new(9, Stream::World, 0, 0);
-        let drawn: Vec<Vec<f64>> = (0..20_000).map(|_| one.draw(&mut draws)).collect();
-        let mean = |of: &dyn Fn(&[f64]) -> f64| drawn.iter().map(|x| of(x)).sum::<f64>() / 20_000.0;
-        assert!((mean(&|x| x[0]) - 1.0).abs() < 0.05 && (mean(&|x| x[1]) + 2.0).abs() < 0.05);
-        assert!((mean(&|x| (x[0] - 1.0) * (x[1] + 2.0)) - 2.0).abs() < 0.1);
     }
 }

@@ -6,46 +6,9 @@
 //! cost is a quadratic form, the terminal distribution a system of linear equations, and each chance constraint a second-order cone.
 
 use crate::convex::{Cone, Program};
-use crate::linear::{dot, forward, log_determinant};
+use crate::gaussian::{Gaussian, posterior};
+use crate::linear::dot;
 use polity_base::rng::{Draws, normal_quantile};
-
-/// A normal distribution.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gaussian {
-    /// The mean.
-    pub mean: Vec<f64>,
-    /// The lower Cholesky factor of the covariance, in row order.
-    pub factor: Vec<f64>,
-}
-
-impl Gaussian {
-    /// A distribution with independent entries.
-    #[must_use]
-    pub fn independent(mean: &[f64], deviations: &[f64]) -> Gaussian {
-        let n = mean.len();
-        let mut factor = vec![0.0; n * n];
-        deviations.iter().enumerate().for_each(|(i, deviation)| factor[i * n + i] = *deviation);
-        Gaussian { mean: mean.to_vec(), factor }
-    }
-
-    /// Returns the standardised vector of a point.
-    #[must_use]
-    pub fn standardise(&self, x: &[f64]) -> Vec<f64> {
-        let mut z: Vec<f64> = x.iter().zip(&self.mean).map(|(x, m)| x - m).collect();
-        forward(&self.factor, &mut z);
-        z
-    }
-
-    fn place(&self, z: &[f64]) -> Vec<f64> {
-        let n = self.mean.len();
-        self.mean.iter().zip(self.factor.chunks(n)).map(|(m, row)| m + dot(row, z)).collect()
-    }
-
-    fn log_density(&self, x: &[f64]) -> f64 {
-        let z = self.standardise(x);
-        -0.5 * (dot(&z, &z) + log_determinant(&self.factor, self.mean.len()))
-    }
-}
 
 /// What is to be steered, from where to where, and what must not happen.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,18 +164,13 @@ impl Problem {
     pub fn draw(&self, draws: &mut Draws) -> Vec<f64> {
         let weights: Vec<f64> = self.first.iter().map(|(weight, _)| *weight).collect();
         let chosen = draws.weighted(&weights).unwrap_or(0);
-        let z: Vec<f64> = (0..self.last.mean.len()).map(|_| draws.normal()).collect();
-        self.first[chosen].1.place(&z)
+        self.first[chosen].1.draw(draws)
     }
 
     /// Returns the posterior probabilities of components, given the first state.
     #[must_use]
     pub fn posterior(&self, x: &[f64]) -> Vec<f64> {
-        let logs: Vec<f64> = self.first.iter().map(|(weight, c)| libm::log(*weight) + c.log_density(x)).collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let parts: Vec<f64> = logs.iter().map(|log| libm::exp(log - most)).collect();
-        let total: f64 = parts.iter().sum();
-        parts.into_iter().map(|part| part / total).collect()
+        posterior(&self.first, x).0
     }
 
     /// Returns the next state.

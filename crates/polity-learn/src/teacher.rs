@@ -1,15 +1,16 @@
 //! A teacher that proposes tasks on which a student makes progress (ALP-GMM).
 //!
 //! R. Portelas, C. Colas, K. Hofmann, P.-Y. Oudeyer, "Teacher algorithms for curriculum learning of deep RL in continuously parameterized
-//! environments" (CoRL 2019). The progress on a task is how much the student's reward differs from that on the nearest task before. A mixture
-//! of Gaussians is fitted to tasks with their progress, and tasks are drawn from components by their mean progress.
+//! environments" (CoRL 2019). The progress on a task is the absolute difference between the student's reward for it and that for the nearest
+//! earlier task. A Gaussian mixture is fitted to tasks and their progress. The next task is drawn from a component, which is chosen with a
+//! probability in proportion to its mean progress.
 
 use crate::mixture::Mixture;
 use polity_base::digest::DigestVec;
 use polity_base::rng::Draws;
 use serde::{Deserialize, Serialize};
 
-/// Tasks before progress is measured.
+/// Tasks whose progress counts as 0.
 const FIRST: usize = 5;
 
 /// How a teacher proposes tasks.
@@ -17,13 +18,13 @@ const FIRST: usize = 5;
 pub struct Settings {
     /// Numbers of a task, each from 0 to 1.
     pub dimensions: usize,
-    /// Tasks from one fit to the next; also how many of the last ones are fitted, and how many are drawn evenly at first.
+    /// Tasks from one fit to the next. As many of the last ones are fitted, and as many are drawn uniformly at first.
     pub fit_every: usize,
-    /// The part of tasks that is drawn evenly afterwards.
+    /// The share of tasks that are drawn uniformly afterwards.
     pub explore: f64,
-    /// The most components of a mixture; Akaike's criterion chooses from 2 on.
+    /// The most components of a mixture. Akaike's criterion chooses how many, from 2 on.
     pub components: usize,
-    /// Whether progress is dealt to other tasks, as a placebo: the same work, but it says nothing about them.
+    /// Whether progress is shuffled among tasks before a fit, as a placebo: the same work, but no information.
     pub shuffled: bool,
 }
 
@@ -38,16 +39,10 @@ pub struct Teacher {
 }
 
 impl Teacher {
-    /// Returns the number of tasks so far.
-    #[must_use]
-    pub fn tasks(&self, settings: &Settings) -> usize {
-        self.known.len() / (settings.dimensions + 1)
-    }
-
-    /// Returns how much a reward differs from that for the nearest task before; 0 for the first tasks.
+    /// Returns the absolute difference between a reward and that for the nearest earlier task; 0 for the first tasks.
     fn progress(&self, settings: &Settings, task: &[f64], reward: f64) -> f64 {
         let d = settings.dimensions;
-        if self.tasks(settings) <= FIRST {
+        if self.known.len() <= FIRST * (d + 1) {
             return 0.0;
         }
         let mut nearest = (f64::INFINITY, 0.0);
@@ -71,9 +66,9 @@ impl Teacher {
         }
         let mut points = std::mem::take(&mut self.last);
         if settings.shuffled {
-            let mut dealt: Vec<f64> = points.iter().skip(d).step_by(d + 1).copied().collect();
-            draws.shuffle(&mut dealt);
-            points.iter_mut().skip(d).step_by(d + 1).zip(dealt).for_each(|(progress, dealt)| *progress = dealt);
+            let mut shuffled: Vec<f64> = points.iter().skip(d).step_by(d + 1).copied().collect();
+            draws.shuffle(&mut shuffled);
+            points.iter_mut().skip(d).step_by(d + 1).zip(shuffled).for_each(|(progress, other)| *progress = other);
         }
         let fits = (2..=settings.components).filter_map(|k| Mixture::fit(&points, d + 1, k, draws));
         let aic = |fit: &Mixture| fit.aic(settings.fit_every);
@@ -86,12 +81,12 @@ impl Teacher {
     pub fn propose(&self, settings: &Settings, draws: &mut Draws) -> Vec<f64> {
         let explores = draws.chance(settings.explore);
         let gains: Vec<f64> =
-            self.mixture.components.iter().map(|one| one.mean[settings.dimensions].max(0.0)).collect();
+            self.mixture.components.iter().map(|(_, one)| one.mean[settings.dimensions].max(0.0)).collect();
         if explores || gains.is_empty() {
             return (0..settings.dimensions).map(|_| draws.unit()).collect();
         }
         let one = draws.weighted(&gains).unwrap_or_else(|| draws.below(gains.len() as u64) as usize);
-        let mut task = self.mixture.components[one].draw(draws);
+        let mut task = self.mixture.components[one].1.draw(draws);
         task.truncate(settings.dimensions);
         task.iter_mut().for_each(|x| *x = x.clamp(0.0, 1.0));
         task
@@ -106,7 +101,7 @@ mod tests {
     const SETTINGS: Settings = Settings { dimensions: 1, fit_every: 200, explore: 0.1, components: 4, shuffled: false };
 
     #[test]
-    fn progress_is_the_difference_to_the_nearest_task_before() {
+    fn progress_is_the_difference_to_the_nearest_earlier_task() {
         let (mut teacher, mut draws) = (Teacher::default(), Draws::new(1, Stream::World, 0, 0));
         for i in 0..6 {
             assert_eq!(teacher.progress(&SETTINGS, &[0.5], 1.0), 0.0, "{i}");
@@ -116,7 +111,7 @@ mod tests {
         assert_eq!(teacher.progress(&SETTINGS, &[1.0], 1.0), 4.0);
     }
 
-    /// The part of tasks in the half where rewards change.
+    /// Returns the share of tasks in the half where rewards change.
     fn taught(settings: &Settings) -> f64 {
         let (mut teacher, mut draws) = (Teacher::default(), Draws::new(2, Stream::World, 0, 0));
         let mut there = 0;
@@ -137,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tasks_are_drawn_evenly_at_first() {
+    fn tasks_are_drawn_uniformly_at_first() {
         let mut draws = Draws::new(3, Stream::World, 0, 0);
         let settings = Settings { explore: 0.0, ..SETTINGS };
         let mean = (0..4_000).map(|_| Teacher::default().propose(&settings, &mut draws)[0]).sum::<f64>() / 4_000.0;

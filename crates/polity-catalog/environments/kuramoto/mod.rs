@@ -1,4 +1,4 @@
-//! Oscillators that come into phase, each of which sees few others. See README.md.
+//! Oscillators that synchronise, although each sees few others. See README.md.
 
 #[cfg(test)]
 mod tests;
@@ -28,21 +28,21 @@ pub struct Params {
     players: u32,
     /// Steps of an episode; 1 to 100,000.
     steps: u32,
-    /// Others that each sees in a step, drawn anew and evenly; 1 to 1,000.
+    /// Others that each oscillator sees in a step, drawn uniformly each time; 1 to 1,000.
     peers: u32,
-    /// The angle by which `faster` and `slower` change a phase, in radians; 0 to π.
-    turn: f64,
-    /// The standard deviation of what chance adds to a phase in a step, in radians; 0 to 10.
+    /// The angle by which `forward` and `back` change a phase, in radians; 0 to π.
+    shift: f64,
+    /// The standard deviation of the noise that is added to a phase in each step, in radians; 0 to 10.
     noise: f64,
-    /// The part of the circle in which phases begin; 0 to 1.
+    /// The share of the circle on which the first phases lie; 0 to 1.
     arc: f64,
-    /// Whether what is seen is turned by an angle drawn evenly, as a placebo: the same work, but it says nothing.
-    turned: bool,
+    /// Whether what an agent sees is rotated by a uniformly drawn angle, as a placebo: the same work, but no information.
+    scrambled: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { players: 20, steps: 50, peers: 1, turn: 0.2, noise: 0.2, arc: 0.75, turned: false }
+        Params { players: 20, steps: 50, peers: 1, shift: 0.2, noise: 0.2, arc: 0.75, scrambled: false }
     }
 }
 
@@ -59,7 +59,7 @@ type Point = [f64; 2];
 pub struct Phases {
     /// The phase of each oscillator, from 0 to 2π.
     phases: Vec<f64>,
-    /// What each sees: the mean of the points of its peers, if its own phase were 0.
+    /// What each oscillator sees: the mean of the points of its peers, relative to its own phase.
     seen: Vec<Point>,
     /// The mean of all points.
     centre: Point,
@@ -72,13 +72,13 @@ fn point(phase: f64) -> Point {
 }
 
 impl Phases {
-    /// Returns the order parameter: 1 if all phases are equal, about 0 if they are spread evenly.
+    /// Returns the order parameter: 1 if all phases are equal, about 0 if they are spread uniformly.
     fn order(&self) -> f64 {
         let [x, y] = self.centre;
         (x * x + y * y).sqrt()
     }
 
-    /// Returns the mean, over all, of the cosine of how far their phases are from one's own.
+    /// Returns the mean cosine of the differences between all phases and that of a seat.
     fn agreement(&self, seat: Seat) -> f64 {
         let ([x, y], [cosine, sine]) = (self.centre, point(self.phases[seat as usize]));
         x * cosine + y * sine
@@ -86,7 +86,7 @@ impl Phases {
 }
 
 impl Kuramoto {
-    /// Measures the phases, and shows everyone some of them.
+    /// Updates the mean of all points, and draws whom each oscillator sees.
     fn look(&self, state: &mut Phases, draws: &mut Draws) {
         let n = state.phases.len();
         let mut sum = [0.0; 2];
@@ -104,7 +104,7 @@ impl Kuramoto {
                 sum = [sum[0] + x, sum[1] + y];
             }
             let [x, y] = sum.map(|sum| sum / f64::from(self.params.peers));
-            let [cosine, sine] = if self.params.turned { point(draws.range(0.0, TAU)) } else { [1.0, 0.0] };
+            let [cosine, sine] = if self.params.scrambled { point(draws.range(0.0, TAU)) } else { [1.0, 0.0] };
             state.seen.push([x * cosine - y * sine, x * sine + y * cosine]);
         }
     }
@@ -112,7 +112,7 @@ impl Kuramoto {
 
 impl Environment for Kuramoto {
     const NAME: &'static str = "kuramoto";
-    const SUMMARY: &'static str = "Oscillators come into phase, each of which sees few others";
+    const SUMMARY: &'static str = "Oscillators synchronise, although each sees few others";
     type Params = Params;
     type State = Phases;
 
@@ -120,19 +120,19 @@ impl Environment for Kuramoto {
         Invalid::within(2..=1_000_000, "players", params.players)?;
         Invalid::within(1..=100_000, "steps", params.steps)?;
         Invalid::within(1..=1_000, "peers", params.peers)?;
-        Invalid::within(0.0..=TAU / 2.0, "turn", params.turn)?;
+        Invalid::within(0.0..=TAU / 2.0, "shift", params.shift)?;
         Invalid::within(0.0..=10.0, "noise", params.noise)?;
         Invalid::within(0.0..=1.0, "arc", params.arc)?;
-        for (axis, name, which) in [(0, "cosine", "cosine"), (1, "sine", "sine; above 0 if they are ahead")] {
-            let doc = format!("how far the peers that the agent sees are from its phase: the mean {which}");
+        for (axis, name, rest) in [(0, "cosine", ""), (1, "sine", "; above 0 if they are ahead")] {
+            let doc = format!("mean {name} of the differences between the phases of the peers and the agent's{rest}");
             declare.number(name, doc, move |_, state: &Phases, seat| state.seen[*seat as usize][axis]);
         }
-        let ways = ["slower", "keep", "faster"].map(str::to_owned).to_vec();
-        declare.action("turn", ActionArgument::Choice(ways), "fall back, keep one's phase, or go ahead");
+        let ways = ["back", "keep", "forward"].map(str::to_owned).to_vec();
+        declare.action("shift", ActionArgument::Choice(ways), "shift the phase back, keep it, or shift it forward");
         let doc =
-            "the order parameter of the agent's episode: 1 if all phases are equal, about 0 if they are spread evenly";
+            "order parameter of the agent's episode: 1 if all phases are equal, about 0 if they are spread uniformly";
         declare.column("order", doc, Some((0.0, 1.0)), |_, state: &Phases, _| state.order());
-        let doc = "the mean, over all of the episode, of the cosine of how far they are from the agent's phase";
+        let doc = "mean cosine of the differences between all phases of the episode and the agent's";
         declare.column("agreement", doc, Some((-1.0, 1.0)), |_, state: &Phases, seat| state.agreement(*seat));
         Ok(Kuramoto { params })
     }
@@ -165,7 +165,7 @@ impl Environment for Kuramoto {
     fn step(&self, state: &mut Phases, moves: &[Move], draws: &mut Draws) -> StepResult {
         for Move { seat, argument, .. } in moves {
             if let (Value::Choice(way), Some(phase)) = (argument, state.phases.get_mut(*seat as usize)) {
-                *phase += (f64::from(*way) - 1.0) * self.params.turn;
+                *phase += (f64::from(*way) - 1.0) * self.params.shift;
             }
         }
         for phase in &mut state.phases {

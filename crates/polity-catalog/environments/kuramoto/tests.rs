@@ -1,4 +1,4 @@
-//! Oscillators: order and rewards by hand, the density of infinitely many, views that say nothing.
+//! Oscillators: order and rewards by hand, the density of infinitely many, scrambled views.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::{Kuramoto, Params, Phases};
@@ -10,11 +10,11 @@ use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
 use std::f64::consts::TAU;
 
-/// A society in which all go towards those whom they see.
+/// A society in which all shift their phases towards those whom they see.
 fn towards(seed: u64, agents: u32, rounds: u32, world: &Value) -> Value {
     let mut world = world.clone();
     world["kind"] = json!("kuramoto");
-    let policy = json!({"kind": "rule", "actions": [{"act": "turn", "value": "2 if sine > 0 else 0"}]});
+    let policy = json!({"kind": "rule", "actions": [{"act": "shift", "value": "2 if sine > 0 else 0"}]});
     json!({"seed": seed, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
         "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "order"}, {"kind": "mean", "of": "reward"}]})
 }
@@ -52,9 +52,9 @@ fn one_sees_others_and_not_oneself() {
     }
 }
 
-/// The order parameter of infinitely many who go towards the one that they see, after each step. The density of phases is kept at
-/// equally distant points of the circle.
-fn mean_field(steps: usize, Params { turn, noise, arc, .. }: Params) -> Vec<f64> {
+/// Returns the order parameter of infinitely many who shift towards the one that they see, after each step. The density of phases is kept at
+/// equally spaced points of the circle.
+fn mean_field(steps: usize, Params { shift, noise, arc, .. }: Params) -> Vec<f64> {
     const N: usize = 1_440;
     let angle = |i: usize| TAU * (i as f64 + 0.5) / N as f64;
     let mut density: Vec<f64> = (0..N).map(|i| if angle(i) < TAU * arc { 1.0 } else { 0.0 }).collect();
@@ -70,7 +70,7 @@ fn mean_field(steps: usize, Params { turn, noise, arc, .. }: Params) -> Vec<f64>
         })
         .collect();
     let all: f64 = kernel.iter().sum();
-    let shift = (turn / TAU * N as f64).round() as usize;
+    let points = (shift / TAU * N as f64).round() as usize;
     let order = |density: &[f64]| {
         let part = |of: fn(f64) -> f64| density.iter().enumerate().map(|(i, share)| share * of(angle(i))).sum::<f64>();
         part(f64::cos).hypot(part(f64::sin))
@@ -78,11 +78,11 @@ fn mean_field(steps: usize, Params { turn, noise, arc, .. }: Params) -> Vec<f64>
     let step = |density: &[f64]| {
         let mut moved = vec![0.0; N];
         for (i, share) in density.iter().enumerate() {
-            // The part of all others that is ahead, by less than half of the circle.
+            // The share of all others that is ahead by less than half of the circle.
             let ahead: f64 =
                 (1..N / 2).map(|by| density[(i + by) % N]).sum::<f64>() + (density[i] + density[(i + N / 2) % N]) / 2.0;
-            moved[(i + shift) % N] += share * ahead;
-            moved[(i + N - shift) % N] += share * (1.0 - ahead);
+            moved[(i + points) % N] += share * ahead;
+            moved[(i + N - points) % N] += share * (1.0 - ahead);
         }
         (0..N).map(|i| (0..N).map(|j| moved[j] * kernel[(i + N - j) % N]).sum::<f64>() / all).collect::<Vec<f64>>()
     };
@@ -96,9 +96,9 @@ fn mean_field(steps: usize, Params { turn, noise, arc, .. }: Params) -> Vec<f64>
 
 #[test]
 fn many_agents_follow_the_density_of_infinitely_many() {
-    // A turn of so many points of the grid.
-    let world = json!({"players": 20_000, "turn": TAU * 46.0 / 1_440.0});
-    let exact = mean_field(30, Params { turn: TAU * 46.0 / 1_440.0, ..Params::default() });
+    // A shift by a whole number of points.
+    let world = json!({"players": 20_000, "shift": TAU * 46.0 / 1_440.0});
+    let exact = mean_field(30, Params { shift: TAU * 46.0 / 1_440.0, ..Params::default() });
     let played = play(&towards(1, 20_000, 30, &world));
     let orders: Vec<f64> = played.rounds.iter().map(|round| metric(round, "order.mean")).collect();
     for (round, (found, exact)) in orders.iter().zip(&exact).enumerate() {
@@ -108,10 +108,11 @@ fn many_agents_follow_the_density_of_infinitely_many() {
 }
 
 #[test]
-fn views_that_are_turned_say_nothing() {
+fn scrambled_views_say_nothing() {
     let reached = |world: &Value| metric(play(&towards(2, 2_000, 40, world)).rounds.last().unwrap(), "order.mean");
-    let (seen, turned) = (reached(&json!({"players": 1_000})), reached(&json!({"players": 1_000, "turned": true})));
-    assert!(seen > 0.8 && turned < 0.15, "{seen} {turned}");
+    let (seen, scrambled) =
+        (reached(&json!({"players": 1_000})), reached(&json!({"players": 1_000, "scrambled": true})));
+    assert!(seen > 0.8 && scrambled < 0.15, "{seen} {scrambled}");
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn what_does_not_fit_is_refused() {
         ("players", json!(1)),
         ("steps", json!(0)),
         ("peers", json!(0)),
-        ("turn", json!(4.0)),
+        ("shift", json!(4.0)),
         ("noise", json!(-1.0)),
         ("arc", json!(1.5)),
     ] {

@@ -19,7 +19,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.environment::<TaskSpace>(files);
 }
 
-/// The most that a student can know of a kind of task, and from when on it knows enough for harder ones.
+/// The highest competence for a kind of task, and the one that suffices for harder kinds.
 const MOST: u8 = 100;
 const ENOUGH: u8 = 75;
 
@@ -29,9 +29,9 @@ const ENOUGH: u8 = 75;
 pub struct Params {
     /// Numbers of a task, each from 0 to 1; 1 to 10.
     dimensions: u32,
-    /// Kinds of tasks along each dimension; all together at most 1,000,000.
+    /// Kinds of tasks along each dimension; at most 1,000,000 in all.
     cells: u32,
-    /// The part of the first dimension whose tasks can be learned; above 0, at most 1.
+    /// The share of the first dimension whose tasks can be learned; above 0, at most 1.
     learnable: f64,
     /// Tasks of an episode; 1 to 10,000,000.
     steps: u32,
@@ -55,25 +55,25 @@ pub struct TaskSpace {
 /// What a student knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Student {
-    /// Its competence for each kind of task, the last dimension fastest.
+    /// Its competence for each kind of task, in row order.
     competences: Vec<u8>,
-    /// Kinds that it has mastered: those of which it knows more than enough for harder ones.
+    /// Kinds that it has mastered: those with a competence above the one that suffices for harder kinds.
     mastered: u32,
     steps: u32,
 }
 
 impl TaskSpace {
-    /// Returns the kinds of tasks.
+    /// Returns the number of kinds of tasks.
     fn kinds(&self) -> usize {
         self.cells.pow(self.dimensions as u32)
     }
 
-    /// Returns the part of those that can be learned that a student has mastered.
+    /// Returns the share of the learnable kinds that a student has mastered.
     fn mastered(&self, student: &Student) -> f64 {
         f64::from(student.mastered) / (self.kinds() / self.cells * self.learnable) as f64
     }
 
-    /// Returns where a task is along each dimension.
+    /// Returns the cell of a task along each dimension.
     fn place(&self, task: &[f64]) -> Vec<usize> {
         task.iter().map(|x| ((x * self.cells as f64) as usize).min(self.cells - 1)).collect()
     }
@@ -82,13 +82,13 @@ impl TaskSpace {
         place.iter().fold(0, |kind, at| kind * self.cells + at)
     }
 
-    /// Returns whether a student can make progress here: at the corner, and where it knows enough of a kind that is one less hard along
+    /// Returns whether a student can make progress here: in the corner, and where its competence suffices for a kind that is one easier along
     /// some dimensions.
     fn is_open(&self, student: &Student, place: &[usize]) -> bool {
         if place[0] >= self.learnable {
             return false;
         }
-        // Each number names some of the dimensions.
+        // Each number is a set of dimensions.
         place.iter().all(|at| *at == 0)
             || (1..1u32 << self.dimensions).any(|some| {
                 let down = |(i, at): (usize, &usize)| at.checked_sub((some >> i) as usize & 1);
@@ -97,7 +97,7 @@ impl TaskSpace {
             })
     }
 
-    /// Has a student work on a task. Returns its competence for it afterwards, as a part of the most that there is.
+    /// Lets a student work on a task. Returns its competence for it afterwards, from 0 to 1.
     fn study(&self, student: &mut Student, task: &[f64]) -> f64 {
         let place = self.place(task);
         let kind = self.kind(&place);
@@ -128,11 +128,11 @@ impl Environment for TaskSpace {
         let number = ResponseFormat::Number { low: 0.0, high: 1.0, whole: false };
         let task = ResponseFormat::List { of: number.into(), least: params.dimensions, most: params.dimensions };
         let argument = ActionArgument::Record(ResponseFormat::Record(vec![("task".to_owned(), task)]));
-        declare.action("give", argument, "give the student a task, as its numbers");
+        declare.action("give", argument, "give the student a task");
         declare.number("given", "tasks that the student has worked on", |_, student: &Student, _| {
             f64::from(student.steps)
         });
-        let doc = "the part of the kinds of tasks that can be learned which the student has mastered";
+        let doc = "share of the learnable kinds of tasks that the student has mastered";
         declare.column("mastered", doc, Some((0.0, 1.0)), |space: &TaskSpace, student: &Student, _| {
             space.mastered(student)
         });

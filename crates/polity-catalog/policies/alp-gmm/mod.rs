@@ -24,15 +24,15 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// The action that gives a task, as a list of numbers within bounds.
     act: String,
-    /// The number that shows what the student got for the last task.
+    /// The number that shows the student's reward for the last task.
     reward: String,
-    /// Tasks from one fit of the mixture to the next; as many are fitted, and as many are drawn evenly at first; 10 to 100,000.
+    /// Tasks from one fit of the mixture to the next. As many are fitted, and as many are drawn uniformly at first; 10 to 100,000.
     fit_every: u32,
-    /// The part of tasks that is drawn evenly afterwards; at 1 all are (a random teacher).
+    /// The share of tasks that are drawn uniformly afterwards; 1 for a random teacher.
     explore: f64,
     /// The most components of the mixture; 2 to 50.
     components: u32,
-    /// Whether progress is dealt to other tasks before a fit, as a placebo: the same work, but it says nothing about them.
+    /// Whether progress is shuffled among tasks before a fit, as a placebo: the same work, but no information.
     shuffled: bool,
 }
 
@@ -90,7 +90,7 @@ impl Policy for AlpGmm {
             _ => None,
         };
         let message = format!(
-            "`{}` of the world `{}` takes no list of so many numbers within bounds, so it is no task",
+            "`{}` of the world `{}` is no task: it takes no list of a fixed number of bounded numbers",
             params.act, setup.world
         );
         let (field, dimensions, bounds) = task.ok_or(Invalid { key: "act".into(), message })?;

@@ -1,4 +1,4 @@
-//! A student learns more from a teacher that looks for progress.
+//! Students learn more from a teacher that looks for progress.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::testing::{metric, play, refused};

@@ -10,7 +10,7 @@ use polity_kernel::scenario::StepsSource;
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The data that a learner learns from.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub enum Outcomes {
     /// As recorded.
     #[default]
     Recorded,
-    /// Dealt at random to agents and rounds, as a placebo: the same work, but no information about what a choice led to.
+    /// Shuffled among agents and rounds, as a placebo: the same work, but no information about what a choice led to.
     Shuffled,
 }
 
@@ -44,9 +44,10 @@ pub struct Data(Option<Given>);
 /// The data.
 #[derive(Clone, Debug)]
 struct Given {
+    /// Agents have their places in `agents` as numbers.
     replay: Replay,
-    /// A number above those of all agents.
-    agents: AgentId,
+    /// The recorded agents, in order.
+    agents: Vec<AgentId>,
 }
 
 /// The column of a number in a table of steps.
@@ -70,12 +71,12 @@ impl Data {
         let table =
             setup.steps(&source.steps).map_err(|error| wrong(&format!("steps.{}", error.key), error.message))?;
         let steps = Steps::read(table, senses, reward, setup).map_err(|message| wrong("steps", message))?;
-        let mut replay = steps.replay(source.cohort.as_deref(), senses).map_err(|message| wrong("cohort", message))?;
+        let (agents, mut replay) =
+            steps.replay(source.cohort.as_deref(), senses).map_err(|message| wrong("cohort", message))?;
         if source.outcomes == Outcomes::Shuffled {
             let (seed, whose) = (setup.shared_context.seed, setup.cohort.start);
             replay.shuffle_outcomes(&mut Draws::new(seed, Stream::Learner, u32::MAX, whose));
         }
-        let agents = steps.agents.iter().max().map_or(0, |last| last + 1);
         Ok(Data(Some(Given { replay, agents })))
     }
 
@@ -85,11 +86,23 @@ impl Data {
         self.0.as_ref().map_or(own, |given| &given.replay)
     }
 
-    /// Returns the teams whose rounds are learned from: those of the data, whose agents sit in order of their numbers, or the learner's own
-    /// if there are no data.
-    #[must_use]
-    pub fn teams(&self, own: &Teams) -> Teams {
-        self.0.as_ref().map_or_else(|| own.clone(), |given| own.among(given.agents))
+    /// Returns the teams to learn from: those of the data, or `own` if there are no data. As in any world with episodes, recorded agents with
+    /// consecutive numbers are a team, and the first number is a multiple of the team's size.
+    ///
+    /// # Errors
+    /// Data with a part of a team.
+    pub fn teams(&self, own: &Teams) -> Result<Teams, Invalid> {
+        let Some(Given { agents, .. }) = &self.0 else { return Ok(own.clone()) };
+        let seats = own.seats() as AgentId;
+        for team in agents.chunks(own.seats()) {
+            let whole = team[0].is_multiple_of(seats) && (team[0]..team[0] + seats).eq(team.iter().copied());
+            let message = format!(
+                "agent {} is not the first of a whole team: a team of {seats} has consecutive numbers, and the first is a multiple of {seats}",
+                team[0],
+            );
+            Invalid::unless(whole, "data.steps", message)?;
+        }
+        Ok(own.among(agents.len()))
     }
 
     /// Returns whether there are data.
@@ -160,8 +173,9 @@ impl<'a> Steps<'a> {
         Ok(Steps { table, rounds: whole("round")?, agents: whole("agent")?, choices, seen })
     }
 
-    /// Returns the rows of a cohort as what a learner would remember.
-    fn replay(&self, cohort: Option<&str>, senses: &Senses) -> Result<Replay, String> {
+    /// Returns the agents of a cohort in order, and its rows as what a learner would remember, in which agents have their places in that
+    /// order as numbers.
+    fn replay(&self, cohort: Option<&str>, senses: &Senses) -> Result<(Vec<AgentId>, Replay), String> {
         let mut order: BTreeMap<(u32, AgentId), usize> = BTreeMap::new();
         let place = cohort.map(|_| self.table.index("cohort").map_err(|error| error.to_string())).transpose()?;
         let column = place.and_then(|place| self.table.columns().nth(place));
@@ -180,6 +194,7 @@ impl<'a> Steps<'a> {
                 ));
             }
         }
+        let agents: Vec<AgentId> = order.keys().map(|(_, who)| *who).collect::<BTreeSet<_>>().into_iter().collect();
         let mut replay = Replay::default();
         let mut rows = order.into_iter().peekable();
         let mut next = None;
@@ -194,11 +209,12 @@ impl<'a> Steps<'a> {
                 senses.count(&mut seen, who, self.seen.row(row));
                 choices.push(self.choices[row]);
             }
+            seen.agents.iter_mut().for_each(|who| *who = agents.partition_point(|other| other < who) as AgentId);
             replay.push(seen, choices, true, u32::MAX);
             next = Some(round + 1);
         }
         match (replay.is_empty(), cohort) {
-            (false, _) => Ok(replay),
+            (false, _) => Ok((agents, replay)),
             (true, Some(cohort)) => Err(format!("the table of steps has no cohort `{cohort}`")),
             (true, None) => Err("the table of steps has no rows".into()),
         }

@@ -74,21 +74,21 @@ impl Replay {
         self.0.is_empty()
     }
 
-    /// Deals what agents got, and whether that ended their episodes, to agents and rounds by lot.
+    /// Shuffles rewards and ends of episodes among agents and rounds.
     pub fn shuffle_outcomes(&mut self, draws: &mut Draws) {
         let all = self.0.iter().flat_map(|step| (0..step.0.agents.len()).map(|row| (&step.0, row)));
         let mut outcomes: Vec<(f32, bool, bool)> =
             all.map(|(seen, row)| (seen.rewards[row], seen.ended[row], seen.cut[row])).collect();
         draws.shuffle(&mut outcomes);
         let mut outcomes = outcomes.into_iter();
-        let dealt = |step: &Arc<Step>| {
+        let shuffled = |step: &Arc<Step>| {
             let (mut seen, choices) = step.as_ref().clone();
             for (row, (reward, ended, cut)) in (0..seen.agents.len()).zip(&mut outcomes) {
                 (seen.rewards[row], seen.ended[row], seen.cut[row]) = (reward, ended, cut);
             }
             Arc::new((seen, choices))
         };
-        self.0 = self.0.iter().map(dealt).collect::<Vec<_>>().into();
+        self.0 = self.0.iter().map(shuffled).collect::<Vec<_>>().into();
     }
 
     /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next
@@ -215,8 +215,8 @@ impl Default for Schedule {
 }
 
 impl Trained<Replayed> {
-    /// Learns from rounds of whole teams if it is time: from data, or from the memory if there are none. `n`: teams in a step of the optimiser;
-    /// `step` is one such step.
+    /// Learns from rounds of whole teams if it is time: from data, or from the memory if there are no data. `n`: teams in a step of the
+    /// optimiser; `step`: one such step.
     ///
     /// # Errors
     /// The first loss, gradient or weight that is not a finite number.

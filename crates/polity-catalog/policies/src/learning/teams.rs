@@ -57,10 +57,10 @@ impl Teams {
         Teams { first, seats, count, strangers: together == Together::Strangers }
     }
 
-    /// Groups agents with other numbers in the same way: those from 0 to below `agents`.
+    /// Groups the agents from 0 to below `agents` in the same way.
     #[must_use]
-    pub fn among(&self, agents: AgentId) -> Self {
-        Teams { first: 0, count: agents as usize / self.seats, ..*self }
+    pub fn among(&self, agents: usize) -> Self {
+        Teams { first: 0, count: agents / self.seats, ..*self }
     }
 
     /// Returns the number of agents of a team.

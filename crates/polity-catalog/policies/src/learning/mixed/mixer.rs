@@ -1,6 +1,6 @@
 //! Mixers: how the value of a team comes from the values of its members' choices.
 
-use crate::learning::{Start, check_counts, check_layers};
+use crate::learning::{Start, check_counts, check_layers, check_weights};
 use polity_kernel::Invalid;
 use polity_nn::{Activation, Array, Mlp, Tape, Var, Weights, outputs};
 use schemars::JsonSchema;
@@ -15,10 +15,50 @@ pub trait MixerKeys: Clone + Default + Send + Sync + 'static {
     fn build(&self, start: &mut Start, state: usize, seats: usize) -> Result<Mixer, Invalid>;
 }
 
-/// A sum, which has no settings.
+/// A sum.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Sum {}
+#[serde(deny_unknown_fields, default)]
+pub struct Sum {
+    /// Lowers the values of choices that are rare in the data. Default: nothing does.
+    pub conservative: Option<Conservative>,
+}
+
+/// A penalty on the values of choices that are rare in the data.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Conservative {
+    /// Its weight (α); at least 0.
+    pub alpha: f64,
+    /// What it compares the choices of a team with.
+    pub penalty: Penalty,
+}
+
+impl Default for Conservative {
+    fn default() -> Self {
+        Conservative { alpha: 1.0, penalty: Penalty::Counterfactual }
+    }
+}
+
+impl Conservative {
+    /// Returns the weight of the mean over the members of a team.
+    pub fn weight(&self, seats: usize) -> f32 {
+        match self.penalty {
+            Penalty::Counterfactual => self.alpha as f32,
+            Penalty::Joint => self.alpha as f32 * seats as f32,
+        }
+    }
+}
+
+/// What the choices of a team are compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Penalty {
+    /// With what each member could have done beside what the others did; the mean over members (Shao et al. 2023).
+    #[default]
+    Counterfactual,
+    /// With all that the team could have done.
+    Joint,
+}
 
 /// A monotonic mixer, whose weights come from networks that see what all members see.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -58,7 +98,10 @@ impl Default for Concave {
 
 impl MixerKeys for Sum {
     fn build(&self, _: &mut Start, _: usize, _: usize) -> Result<Mixer, Invalid> {
-        Ok(Mixer::Sum)
+        if let Some(Conservative { alpha, .. }) = self.conservative {
+            check_weights(&[("mixer.conservative.alpha", alpha)])?;
+        }
+        Ok(Mixer::Sum(self.conservative))
     }
 }
 
@@ -82,8 +125,8 @@ impl MixerKeys for Concave {
 /// How the value of a team comes from the values of its members' choices, the numbers q.
 #[derive(Clone, Debug)]
 pub enum Mixer {
-    /// Their sum.
-    Sum,
+    /// Their sum, and the penalty on it.
+    Sum(Option<Conservative>),
     /// ELU(q · |W| + b) · |w| + v.
     Monotonic(Hyper),
     /// -ELU(q · W + b) · |w| + q · u + v, which is concave in q, since ELU is convex and grows.
@@ -136,7 +179,7 @@ impl Mixer {
     /// Returns the values of teams as a column. `q`: the values of their members' choices, a team in a row; `state`: what these see.
     pub fn on(&self, tape: &mut Tape<'_>, q: Var, state: Var) -> Var {
         let (hyper, concave) = match self {
-            Mixer::Sum => return tape.row_sums(q),
+            Mixer::Sum(_) => return tape.row_sums(q),
             Mixer::Monotonic(hyper) => (hyper, None),
             Mixer::Concave { hyper, slope, .. } => (hyper, Some(slope)),
         };

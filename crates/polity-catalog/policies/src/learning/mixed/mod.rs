@@ -7,10 +7,10 @@ pub(crate) mod testing;
 
 use super::{
     Data, Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best,
-    check_weights, logs_on, values_of,
+    logs_on, values_of,
 };
-pub use mixer::{Concave, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Sum};
-pub use params::{Conservative, Params, Penalty};
+pub use mixer::{Concave, Conservative, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Penalty, Sum};
+pub use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::rng::Draws;
@@ -33,8 +33,8 @@ pub struct Mixing<K: Kind> {
     params: Params<K::Keys>,
     teams: Teams,
     data: Data,
-    /// The teams of the data, or `teams`.
-    learned_from: Teams,
+    /// The teams to learn from: those of the data, or `teams`.
+    teams_of_data: Teams,
     /// The values of choices.
     q: Mlp,
     mixer: Mixer,
@@ -112,9 +112,10 @@ impl<K: Kind> Mixing<K> {
     /// y = r + γ Q', with Q' that of what is best then, judged by the weights of some time ago. If agents have a policy of their own, the
     /// mean of -log p is added, with p the probability that it gives to what is best.
     ///
-    /// If learning is conservative, the mean of α Σ (log Σ exp q(·) - q(a)) over teams is added, with q and a the values and the choice of a
-    /// member. Since a team's value is the sum of its members', that compares what was done with all that the team could have done. The mean
-    /// over the members, instead of the sum, compares it with what each could have done beside what the others did.
+    /// With a joint conservative penalty, the mean of α Σ (log Σ exp q(·) - q(a)) over teams is added, with q and a the values and the choice
+    /// of a member. Since a team's value is the sum of its members', this compares what the team did with all that it could have done. With a
+    /// counterfactual penalty it is the mean over members instead of the sum: it compares a member's choice with its other choices beside
+    /// what the others did.
     ///
     /// # Errors
     /// The first loss or gradient that is not a finite number.
@@ -138,7 +139,8 @@ impl<K: Kind> Mixing<K> {
         let goals: Vec<f32> = (0..n).map(goal).collect();
         let now = self.sight(&batch.inputs, &batch.masks, &batch.turns);
         let taught = self.policy.as_ref().map(|policy| (policy, self.best(&model.weights, &now, draws)));
-        let names = ["the loss", "the values' loss", "the loss of the policy or of other choices"];
+        let beside = if taught.is_some() { "the policy's loss" } else { "the conservative loss" };
+        let names = ["the loss", "the values' loss", beside];
         let found = gradients(&model.weights, n, names, |tape, teams| {
             let rows = teams.start * seats..teams.end * seats;
             let x = tape.input(now.inputs.part(rows.clone()));
@@ -155,7 +157,7 @@ impl<K: Kind> Mixing<K> {
             let sum = tape.sum(square);
             let values_loss = tape.scale(sum, 0.5 / n as f32);
             // Minus the mean logarithm of the probabilities that a network gives to choices.
-            let mut surprise = |net: &Mlp, choices: &[u32], weight: f32| {
+            let mut cross_entropy = |net: &Mlp, choices: &[u32], weight: f32| {
                 let mask = tape.input(now.masks.part(rows.clone()));
                 let logs = logs_on(tape, net, x, mask);
                 let log = tape.pick(logs, choices[rows.clone()].to_vec());
@@ -163,10 +165,12 @@ impl<K: Kind> Mixing<K> {
                 let sum = tape.sum(log);
                 tape.scale(sum, -weight / (n * seats) as f32)
             };
-            let beside = match (&taught, &self.params.conservative) {
-                (Some((policy, taught)), _) => surprise(policy, taught, 1.0),
-                (None, Some(conservative)) => surprise(&self.q, &batch.choices, conservative.weight(seats)),
-                (None, None) => return [values_loss; 3],
+            let beside = match (&taught, &self.mixer) {
+                (Some((policy, taught)), _) => cross_entropy(policy, taught, 1.0),
+                (None, Mixer::Sum(Some(conservative))) => {
+                    cross_entropy(&self.q, &batch.choices, conservative.weight(seats))
+                }
+                _ => return [values_loss; 3],
             };
             [tape.add(values_loss, beside), values_loss, beside]
         })?;
@@ -196,14 +200,9 @@ impl<K: Kind> Learner for Mixing<K> {
         if policy.is_none() {
             start = start.of_values();
         }
-        if let Some(conservative) = &params.conservative {
-            check_weights(&[("conservative.alpha", conservative.alpha)])?;
-            let message = "is for values that are summed (`vdn`)";
-            Invalid::unless(matches!(mixer, Mixer::Sum), "conservative", message)?;
-        }
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
-        let learned_from = data.teams(&teams);
-        Ok((Mixing { params, teams, data, learned_from, q, mixer, policy, kind: PhantomData }, start))
+        let teams_of_data = data.teams(&teams)?;
+        Ok((Mixing { params, teams, data, teams_of_data, q, mixer, policy, kind: PhantomData }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Replayed> {
@@ -222,7 +221,7 @@ impl<K: Kind> Learner for Mixing<K> {
         let choices = now.greedy(seen, &values, epsilon);
         let most = self.data.remembers(self.params.buffer_rounds);
         memory.experience.replay.push(seen.clone(), choices, now.learns, most);
-        let from = (&self.data, &self.learned_from, self.params.minibatch as usize);
+        let from = (&self.data, &self.teams_of_data, self.params.minibatch as usize);
         memory.train_teams(&self.params.schedule(), now, from, |model, target, batch, draws| {
             self.update(model, target, batch, draws)
         })
