@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 POLITY, FOLDER = sys.argv[1], Path(sys.argv[2])
-SHORT, LONG = 2, 12
+SHORT, LONG = 2, 42
 SIZE = float(os.environ.get("POLITY_SPREAD_SIZE", "1"))
 
 CASES = {
