@@ -39,6 +39,7 @@ class Task:
 
 
 CART_POLE = Task("cart-pole", {"kind": "cart-pole"}, "solved from 475 on, at most 500")
+PENDULUM = Task("pendulum", {"kind": "pendulum"}, "SAC of Stable-Baselines3's zoo about -176")
 TWO_STEPS = Task("two-step game", {"kind": "two-step-game"}, "VDN 7, QMIX 8 (Rashid and others 2018)")
 PAYOFFS = Task("matrix game of QTRAN", {"kind": "matrix-game", "game": NON_MONOTONIC}, "the best is 8; monotonic mixtures get 0 (Son and others 2019)")
 SPREAD = Task("simple_spread", {"kind": "spread"}, "", window=100)
@@ -55,6 +56,7 @@ LEARNERS = {
     }),
     "reinforce": (CART_POLE, 32, 24_000, {"hidden": [32], "stop": 23_400}),
     "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.3, "stop": 7_400}),
+    "sac-continuous": (PENDULUM, 16, 3_000, {"discount": 0.97, "reward_scale": 0.1, "gradient_steps": 4, "stop": 2_600}),
     "vdn": (TWO_STEPS, 16, 806, MIXED),
     "qmix": (TWO_STEPS, 16, 806, MIXED),
     "concaveq": (PAYOFFS, 16, 806, MIXED),
@@ -67,7 +69,7 @@ LEARNERS = {
 
 
 def stable_baselines(seed, kind):
-    """PPO and DQN of Stable-Baselines3 on CartPole-v1 with the settings of its zoo."""
+    """PPO and DQN of Stable-Baselines3 on CartPole-v1, and SAC on Pendulum-v1, with the settings of its zoo."""
     import stable_baselines3 as package
     import torch
     from stable_baselines3.common.env_util import make_vec_env
@@ -80,6 +82,9 @@ def stable_baselines(seed, kind):
             "MlpPolicy", env, n_steps=32, batch_size=256, gae_lambda=0.8, gamma=0.98, n_epochs=20, ent_coef=0.0,
             learning_rate=falling(0.001), clip_range=falling(0.2), seed=seed, device="cpu",
         )
+    elif kind == "sac":
+        env, steps = make_vec_env("Pendulum-v1", 1, seed=seed), 20_000
+        learner = package.SAC("MlpPolicy", env, learning_rate=0.001, seed=seed, device="cpu")
     else:
         env, steps = make_vec_env("CartPole-v1", 1, seed=seed), 50_000
         learner = package.DQN(
@@ -114,6 +119,7 @@ def ippo(seed):
 PEERS = {
     "sb3-ppo": ("torch", False, CART_POLE, "Stable-Baselines3 2.9.0, PPO", lambda seed: stable_baselines(seed, "ppo")),
     "sb3-dqn": ("torch", False, CART_POLE, "Stable-Baselines3 2.9.0, DQN", lambda seed: stable_baselines(seed, "dqn")),
+    "sb3-sac": ("torch", False, PENDULUM, "Stable-Baselines3 2.9.0, SAC", lambda seed: stable_baselines(seed, "sac")),
     "jaxmarl-ippo": ("jax", True, SPREAD, "JaxMARL 0.2.0, IPPO", ippo),
 }
 
@@ -210,7 +216,7 @@ def table(polity, folder, *learners):
     print(f"\nInterquartile means over {SEEDS} seeds of ours and {PEER_SEEDS} of others, with 95 % intervals, of the mean return of an agent.")
     print("\n| task | learner | agents × steps | after a quarter | half | the end | processor s a run |\n|---|---|---|---|---|---|---|")
     wanted = learners or [*LEARNERS, *PEERS]
-    for task in [CART_POLE, TWO_STEPS, PAYOFFS, SPREAD]:
+    for task in [CART_POLE, PENDULUM, TWO_STEPS, PAYOFFS, SPREAD]:
         for name, (of, *_) in LEARNERS.items():
             if of is task and name in wanted:
                 ours(polity, work, name)
@@ -218,7 +224,7 @@ def table(polity, folder, *learners):
             if of is task and name in wanted:
                 theirs(folder, name)
     print()
-    for task in [CART_POLE, TWO_STEPS, PAYOFFS]:
+    for task in [CART_POLE, PENDULUM, TWO_STEPS, PAYOFFS]:
         print(f"- {task.name}: {task.known}")
     if speeds.FAILED:
         sys.exit(f"not measured: {', '.join(speeds.FAILED)}")

@@ -69,6 +69,12 @@ impl Mlp {
         Mlp { layers: sizes.windows(2).enumerate().map(layer).collect(), activation }
     }
 
+    /// Returns the number of the last layer's bias among the weights; `None` without layers.
+    #[must_use]
+    pub fn last_bias(&self) -> Option<usize> {
+        self.layers.last().map(|layer| layer.bias)
+    }
+
     /// Returns what the network makes of a batch.
     pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
         self.through(tape, x, Dense::on)

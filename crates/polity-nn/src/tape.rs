@@ -18,6 +18,7 @@ enum Op {
     Relu(Var),
     Sigmoid(Var),
     Exp(Var),
+    Softplus(Var),
     LogSoftmax(Var),
     Pick(Var, Vec<u32>),
     Add(Var, Var),
@@ -122,6 +123,12 @@ impl<'w> Tape<'w> {
         let mut value = self.value(x).clone();
         value.data_mut().iter_mut().for_each(|x| *x = libm::expf(*x));
         self.put(value, Op::Exp(x))
+    }
+
+    /// Returns log (1 + exp x).
+    pub fn softplus(&mut self, x: Var) -> Var {
+        let softplus = |x: f32| x.max(0.0) + libm::log1pf(libm::expf(-x.abs()));
+        self.put(self.value(x).map(softplus), Op::Softplus(x))
     }
 
     /// Returns the logarithms of the probabilities that each row of logits stands for.
@@ -291,6 +298,7 @@ impl<'w> Tape<'w> {
                 Op::Relu(x) => give(*x, g.zip(y, |g, y| if y > 0.0 { g } else { 0.0 })),
                 Op::Sigmoid(x) => give(*x, g.zip(y, |g, y| g * y * (1.0 - y))),
                 Op::Exp(x) => give(*x, g.zip(y, |g, y| g * y)),
+                Op::Softplus(x) => give(*x, g.zip(of(*x), |g, x| g * (0.5 + 0.5 * tanh(0.5 * x)))),
                 Op::LogSoftmax(x) => {
                     let mut to = g.clone();
                     let columns = g.columns().max(1);

@@ -161,6 +161,7 @@ fn gradients_of_a_mixer_are_slopes() {
         let w = tape.abs(w);
         let units = tape.row_times(q, w);
         let units = tape.elu(units);
+        let units = tape.softplus(units);
         let both = tape.join(&[units, v, q]);
         let square = tape.square(both);
         tape.sum(square)

@@ -43,6 +43,8 @@ pub struct Generation {
 }
 
 impl Experience for Generation {
+    type Decision = u16;
+
     fn decided(&self, who: AgentId) -> Option<u16> {
         self.last.decided(who)
     }

@@ -52,6 +52,8 @@ pub struct Chosen {
 }
 
 impl Memory for Chosen {
+    type Decision = u16;
+
     fn decided(&self, who: AgentId) -> Option<u16> {
         let row = self.agents.binary_search(&who).ok()?;
         self.choices.get(row).copied().filter(|choice| *choice != NONE)
@@ -78,7 +80,7 @@ impl Learner for Learned {
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let message = "were learned with values of choices, which are no probabilities; use `choose: best`";
         Invalid::unless(params.choose == Choose::Best || !about.values, "choose", message)?;
-        let senses = Senses::open(Some(&about.numbers), &params.reward, false, setup).map_err(|error| {
+        let senses = Senses::open::<u16>(Some(&about.numbers), &params.reward, false, setup).map_err(|error| {
             wrong(format!("they were learned in the world `{}`, and do not fit here: {}", about.world, error.message))
         })?;
         about.fits(&senses, setup.world)?;

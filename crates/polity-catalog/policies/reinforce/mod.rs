@@ -34,6 +34,8 @@ pub struct Episodes {
 }
 
 impl Experience for Episodes {
+    type Decision = u16;
+
     fn decided(&self, who: AgentId) -> Option<u16> {
         self.rollout.decided(who)
     }

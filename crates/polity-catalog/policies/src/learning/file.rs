@@ -25,6 +25,9 @@ pub struct About {
     /// Whether the network gives values of choices, and no logits of probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub values: bool,
+    /// Whether the agents choose numbers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continuous: bool,
     /// The numbers that an agent remembers from round to round, if it remembers some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
@@ -61,6 +64,7 @@ impl About {
             hidden: hidden.to_vec(),
             activation,
             values: false,
+            continuous: false,
             memory: None,
         }
     }
@@ -126,6 +130,12 @@ impl Player {
             let play = format!("{{kind: {}, memory: {{gru: {size}}}, weights: ..., stop: 0}}", about.learner);
             return Err(wrong(format!(
                 "their agents remember, which only their learner does; play them with `{play}`"
+            )));
+        }
+        if about.continuous {
+            let play = format!("{{kind: {}, weights: ..., stop: 0}}", about.learner);
+            return Err(wrong(format!(
+                "their agents choose numbers, which only their learner does; play them with `{play}`"
             )));
         }
         let mut weights = Weights::default();

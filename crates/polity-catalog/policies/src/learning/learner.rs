@@ -1,6 +1,6 @@
 //! Learners, and what all of them have in common as policies.
 
-use super::{About, NONE, Returns, Seen, Senses, any_offered, best, episode_return, net, sampled};
+use super::{About, Decision, Returns, Seen, Senses, any_offered, best, episode_return, net, sampled};
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
@@ -43,8 +43,11 @@ pub trait Learner: Send + Sync + Sized + 'static {
 
 /// What a cohort of learners keeps.
 pub trait Memory: Plain {
+    /// What an agent decides.
+    type Decision: Decision;
+
     /// Returns what an agent decided in this round.
-    fn decided(&self, who: AgentId) -> Option<u16>;
+    fn decided(&self, who: AgentId) -> Option<Self::Decision>;
 
     /// Returns the weights, if they are learned here.
     fn weights(&self) -> Option<&Weights>;
@@ -179,9 +182,22 @@ impl Start {
     /// # Errors
     /// Keys that do not fit the world.
     pub fn open(name: &str, keys: &Keys<'_>, seats: bool, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        Start::open_for::<u16>(name, keys, seats, setup)
+    }
+
+    /// Does the same for a learner whose agents decide by a `D`.
+    ///
+    /// # Errors
+    /// Keys that do not fit the world.
+    pub fn open_for<D: Decision>(
+        name: &str,
+        keys: &Keys<'_>,
+        seats: bool,
+        setup: &PolicySetup<'_>,
+    ) -> Result<Self, Invalid> {
         check_layers("hidden", keys.hidden)?;
-        let senses = Senses::open(keys.observe, keys.reward, seats, setup)?;
-        let about = About::new(name, setup, &senses, keys.hidden, keys.activation);
+        let senses = Senses::open::<D>(keys.observe, keys.reward, seats, setup)?;
+        let about = About { continuous: D::NUMBERS, ..About::new(name, setup, &senses, keys.hidden, keys.activation) };
         Ok(Start { about: Some(about), stop: keys.stop, ..Start::new(senses, setup) })
     }
 
@@ -198,7 +214,7 @@ impl Start {
         self.senses.numbers().len()
     }
 
-    /// Returns the number of choices.
+    /// Returns the number of choices, or of numbers that are chosen.
     #[must_use]
     pub fn choices(&self) -> usize {
         self.senses.choices().len()
@@ -229,6 +245,13 @@ impl Start {
         Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
     }
 
+    /// Adds normal numbers to outputs of a network that was made so far: to these columns of its last bias.
+    pub fn scatter(&mut self, net: &Mlp, columns: impl Iterator<Item = usize>) {
+        if let Some(bias) = net.last_bias().and_then(|number| self.first.arrays_mut().nth(number)) {
+            columns.for_each(|column| bias.data_mut()[column] += self.draws.normal() as f32);
+        }
+    }
+
     /// Makes a network with hidden layers of its own. `gain`: that of the last layer.
     pub fn net_with(&mut self, name: &str, sizes: [usize; 2], layers: (&[usize], Activation), gain: f64) -> Mlp {
         net(&mut self.first, name, sizes, layers, gain, &mut self.draws)
@@ -256,11 +279,11 @@ impl Now<'_> {
         Draws::new(self.seed, Stream::Learner, self.round, self.whose)
     }
 
-    /// Returns the choice of each agent; [`NONE`] where it has no turn. `choose` is given a row, and random numbers of its agent.
-    pub fn choices(&self, seen: &Seen, choose: impl Fn(usize, &mut Draws) -> u16) -> Vec<u16> {
+    /// Returns the decision of each agent ([`Decision::none`] where it has no turn). `choose` is given a row, and random numbers of its agent.
+    pub fn choices<D: Decision>(&self, seen: &Seen, choose: impl Fn(usize, &mut Draws) -> D) -> Vec<D> {
         let of = |(row, who): (usize, &AgentId)| match seen.active[row] {
             true => choose(row, &mut self.context.draws(*who)),
-            false => NONE,
+            false => D::none(),
         };
         seen.agents.iter().enumerate().map(of).collect()
     }
@@ -311,8 +334,8 @@ impl<L: Learner> Policy for Learning<L> {
     }
 
     async fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let choice = turn.shared::<L::Memory>()?.decided(turn.who);
-        self.start.senses.act(returns, turn, choice);
+        let decision = turn.shared::<L::Memory>()?.decided(turn.who);
+        self.start.senses.act(returns, turn, decision);
         Ok(())
     }
 }
@@ -371,8 +394,11 @@ pub struct Trained<X> {
 
 /// What a cohort has lived through.
 pub trait Experience: Plain {
+    /// What an agent decides.
+    type Decision: Decision;
+
     /// Returns what an agent decided in the last round.
-    fn decided(&self, who: AgentId) -> Option<u16>;
+    fn decided(&self, who: AgentId) -> Option<Self::Decision>;
 }
 
 impl<X: Experience> Trained<X> {
@@ -389,7 +415,9 @@ impl<X: Experience> Trained<X> {
 }
 
 impl<X: Experience> Memory for Trained<X> {
-    fn decided(&self, who: AgentId) -> Option<u16> {
+    type Decision = X::Decision;
+
+    fn decided(&self, who: AgentId) -> Option<X::Decision> {
         self.experience.decided(who)
     }
 

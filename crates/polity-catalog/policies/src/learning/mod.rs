@@ -5,6 +5,7 @@
 
 pub mod clipped;
 mod data;
+mod decision;
 mod episodes;
 mod file;
 mod kept;
@@ -21,6 +22,7 @@ mod teams;
 pub mod testing;
 
 pub use data::{Data, DataSource, Outcomes};
+pub use decision::Decision;
 pub use episodes::Parts;
 pub use file::{About, Player, net};
 pub use kept::Kept;

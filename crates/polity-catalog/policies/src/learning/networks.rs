@@ -42,6 +42,12 @@ impl Twin {
         Twin(["value-0", "value-1"].map(|name| start.net(name, sizes, 1.0)))
     }
 
+    /// Returns the lesser of both values, with weights that are constants.
+    pub fn frozen_least(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let [one, two] = [0, 1].map(|i| self.0[i].frozen_on(tape, x));
+        tape.least(one, two)
+    }
+
     /// Returns the lesser of both values. `of` takes those that matter from the outputs of a network.
     pub fn least(&self, tape: &mut Tape<'_>, x: Var, of: impl Fn(&mut Tape<'_>, Var) -> Var) -> Var {
         let [one, two] = [0, 1].map(|i| {

@@ -1,6 +1,6 @@
 //! The memory of what was done, from which batches are drawn.
 
-use super::{Data, Experience, Kept, Model, NONE, Now, Seen, Teams, Trained};
+use super::{Data, Decision, Experience, Kept, Model, NONE, Now, Seen, Teams, Trained};
 use polity_kernel::AgentId;
 use polity_kernel::digest::DigestVec;
 use polity_kernel::rng::Draws;
@@ -8,22 +8,29 @@ use polity_nn::{Array, NotFinite, Weights};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a cohort saw in a round, and what each of its agents chose.
-type Step = (Seen, Vec<u16>);
+/// What a cohort saw in a round, and what each of its agents decided.
+type Step<D> = (Seen, Vec<D>);
 
 /// The last rounds. What came of a decision is in the round after it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Replay(DigestVec<Arc<Step>>);
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "D: Decision")]
+pub struct Replay<D = u16>(DigestVec<Arc<Step<D>>>);
+
+impl<D> Default for Replay<D> {
+    fn default() -> Self {
+        Replay(DigestVec::default())
+    }
+}
 
 /// Decisions and what came of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Batch {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch<C = u32> {
     /// What the agents saw.
     pub inputs: Array,
     /// Which choices they were offered ([`Seen::mask`]).
     pub masks: Array,
-    /// What they chose.
-    pub choices: Vec<u32>,
+    /// What they decided.
+    pub choices: Vec<C>,
     /// What they got for it.
     pub rewards: Vec<f32>,
     /// Whether it ended their episodes.
@@ -32,6 +39,20 @@ pub struct Batch {
     pub then: Array,
     /// Which choices they were offered then ([`Seen::mask`]).
     pub then_masks: Array,
+}
+
+impl<C> Default for Batch<C> {
+    fn default() -> Self {
+        Batch {
+            inputs: Array::EMPTY,
+            masks: Array::EMPTY,
+            choices: Vec::new(),
+            rewards: Vec::new(),
+            ended: Vec::new(),
+            then: Array::EMPTY,
+            then_masks: Array::EMPTY,
+        }
+    }
 }
 
 /// Decisions of whole teams and what came of them. Rows are members, team by team, in order of seat.
@@ -57,9 +78,9 @@ pub struct TeamBatch {
     pub then_turns: Vec<f32>,
 }
 
-impl Replay {
+impl<D: Decision> Replay<D> {
     /// Adds a round and drops the oldest ones, so that at most `most` are left; or only this one, when nothing is learned any more.
-    pub fn push(&mut self, seen: Seen, choices: Vec<u16>, learns: bool, most: u32) {
+    pub fn push(&mut self, seen: Seen, choices: Vec<D>, learns: bool, most: u32) {
         self.0.push(Arc::new((seen, choices)));
         let most = if learns { most.max(1) as usize } else { 1 };
         let more = self.0.len().saturating_sub(most);
@@ -81,7 +102,7 @@ impl Replay {
             all.map(|(seen, row)| (seen.rewards[row], seen.ended[row], seen.cut[row])).collect();
         draws.shuffle(&mut outcomes);
         let mut outcomes = outcomes.into_iter();
-        let shuffled = |step: &Arc<Step>| {
+        let shuffled = |step: &Arc<Step<D>>| {
             let (mut seen, choices) = step.as_ref().clone();
             for (row, (reward, ended, cut)) in (0..seen.agents.len()).zip(&mut outcomes) {
                 (seen.rewards[row], seen.ended[row], seen.cut[row]) = (reward, ended, cut);
@@ -94,7 +115,7 @@ impl Replay {
     /// Draws decisions, each with the same probability. Those after which an agent had no turn in the next
     /// round are left out, and those after which an episode was cut off: what came then was not seen.
     #[must_use]
-    pub fn batch(&self, n: usize, draws: &mut Draws) -> Batch {
+    pub fn batch(&self, n: usize, draws: &mut Draws) -> Batch<D::Batched> {
         let mut batch = Batch::default();
         let Some(last) = self.0.len().checked_sub(1).filter(|last| *last > 0) else { return batch };
         for _ in 0..n {
@@ -105,12 +126,13 @@ impl Replay {
             }
             let row = draws.below(seen.agents.len() as u64) as usize;
             let Ok(then) = next.agents.binary_search(&seen.agents[row]) else { continue };
-            if choices[row] == NONE || next.cut[then] || !(next.active[then] || next.ended[then]) {
+            let Some(choice) = choices[row].batched() else { continue };
+            if next.cut[then] || !(next.active[then] || next.ended[then]) {
                 continue;
             }
             batch.inputs.push(seen.inputs.row(row));
             batch.masks.push(seen.mask.row(row));
-            batch.choices.push(u32::from(choices[row]));
+            batch.choices.push(choice);
             batch.rewards.push(next.rewards[then]);
             batch.ended.push(next.ended[then]);
             batch.then.push(next.inputs.row(then));
@@ -155,23 +177,26 @@ impl Replay {
     }
 }
 
-impl Experience for Replay {
-    fn decided(&self, who: AgentId) -> Option<u16> {
+impl<D: Decision> Experience for Replay<D> {
+    type Decision = D;
+
+    fn decided(&self, who: AgentId) -> Option<D> {
         let (seen, choices) = self.0.last()?.as_ref();
-        choices.get(seen.row(who)?).copied().filter(|choice| *choice != NONE)
+        choices.get(seen.row(who)?).filter(|choice| choice.batched().is_some()).cloned()
     }
 }
 
 /// What was done, and the weights of some time ago, by which later rewards are estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Replayed {
+#[serde(bound = "D: Decision")]
+pub struct Replayed<D = u16> {
     /// The weights of some time ago.
     pub target: Kept<Weights>,
     /// What was done.
-    pub replay: Replay,
+    pub replay: Replay<D>,
 }
 
-impl Replayed {
+impl<D> Replayed<D> {
     /// Begins with these weights.
     #[must_use]
     pub fn new(first: &Weights) -> Self {
@@ -179,8 +204,10 @@ impl Replayed {
     }
 }
 
-impl Experience for Replayed {
-    fn decided(&self, who: AgentId) -> Option<u16> {
+impl<D: Decision> Experience for Replayed<D> {
+    type Decision = D;
+
+    fn decided(&self, who: AgentId) -> Option<D> {
         self.replay.decided(who)
     }
 }
@@ -232,7 +259,9 @@ impl Trained<Replayed> {
             (!batch.ended.is_empty()).then(|| step(model, target, &batch, draws)).transpose()
         })
     }
+}
 
+impl<D: Decision> Trained<Replayed<D>> {
     /// Learns from the memory if it is time. `step` is one step of the optimiser; `None`: the memory holds nothing to learn from.
     ///
     /// # Errors
@@ -241,7 +270,7 @@ impl Trained<Replayed> {
         &mut self,
         schedule: &Schedule,
         now: &Now<'_>,
-        step: impl Fn(&Model, &Replayed, &mut Draws) -> Result<Option<Model>, NotFinite>,
+        step: impl Fn(&Model, &Replayed<D>, &mut Draws) -> Result<Option<Model>, NotFinite>,
     ) -> Result<(), NotFinite> {
         if !now.learns || now.round < schedule.starts || !now.round.is_multiple_of(schedule.every) {
             return Ok(());

@@ -118,6 +118,8 @@ impl Rollout {
 }
 
 impl Experience for Rollout {
+    type Decision = u16;
+
     fn decided(&self, who: AgentId) -> Option<u16> {
         let step = self.0.last()?;
         step.choices.get(step.seen.row(who)?).copied().filter(|choice| *choice != NONE)

@@ -1,6 +1,6 @@
 //! What a learner sees of a world, and what it chooses from.
 
-use super::Returns;
+use super::{Decision, Returns};
 use polity_kernel::AgentId;
 use polity_kernel::Invalid;
 use polity_kernel::interface::{ActionArgument, NumberSlot, Observation};
@@ -9,6 +9,8 @@ use polity_kernel::rng::Draws;
 use polity_nn::Array;
 use serde::{Deserialize, Serialize};
 
+/// The largest bound of a number that a learner chooses.
+const LARGEST: f64 = 1e6;
 /// The most choices of a learner.
 const MOST_CHOICES: usize = 1_000;
 /// What is added to the logit of a choice that is not offered.
@@ -35,14 +37,23 @@ enum Sight {
     Seat(AgentId),
 }
 
-/// A choice: an action, or one option of an action.
+/// A choice: an action, or one option of an action; or an action that takes a number.
 #[derive(Clone, Debug)]
 struct Choice {
     name: String,
     act: u16,
-    value: f64,
+    takes: Takes,
     /// Shows 1 when the action is offered.
     offered: Option<NumberSlot>,
+}
+
+/// What an action takes.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    /// This value.
+    Value(f64),
+    /// A number from the first to the second.
+    Between(f64, f64),
 }
 
 /// The agents of a cohort in a round, in order of id.
@@ -60,7 +71,8 @@ pub struct Seen {
     pub cut: Vec<bool>,
     /// Whether it is the turn of each.
     pub active: Vec<bool>,
-    /// What is added to the logits of the choices of each: a large negative number for those that are not offered.
+    /// What is added to the logits of the choices of each: a large negative number for those that are not offered. If agents choose numbers,
+    /// there is a column for each of them.
     pub mask: Array,
 }
 
@@ -104,11 +116,11 @@ pub(super) fn about_turns(name: &str) -> bool {
 impl Senses {
     /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards. Besides what
     /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on.
-    /// `seats`: whether it sees its seat by default, if an episode has several.
+    /// `seats`: whether it sees its seat by default, if an episode has several. The agents decide by a `D`.
     ///
     /// # Errors
-    /// A world without numbers, without such numbers, without a reward, or without choices.
-    pub fn open(
+    /// A world without numbers, without such numbers, without a reward, or without actions for such decisions.
+    pub fn open<D: Decision>(
         observe: Option<&[String]>,
         reward: &str,
         seats: bool,
@@ -131,9 +143,25 @@ impl Senses {
             Ok((name, sight))
         };
         let numbers = names.into_iter().map(slot).collect::<Result<_, Invalid>>()?;
-        let choices = choices(setup);
-        let message =
-            format!("the world `{}` has no action without numbers, words or tables that can be learned", setup.world);
+        let choices: Vec<Choice> = all_choices(setup)
+            .into_iter()
+            .filter(|choice| matches!(choice.takes, Takes::Between(..)) == D::NUMBERS)
+            .collect();
+        let message = match D::NUMBERS {
+            true => format!("the world `{}` has no action that takes a number within bounds", setup.world),
+            false if setup.number_act().is_ok() => {
+                format!(
+                    "the world `{}` has no action with choices that can be learned; its actions take numbers",
+                    setup.world
+                )
+            }
+            false => {
+                format!(
+                    "the world `{}` has no action without numbers, words or tables that can be learned",
+                    setup.world
+                )
+            }
+        };
         Invalid::unless(!choices.is_empty(), "kind", message)?;
         let message =
             format!("the world `{}` has {} choices; a learner has at most {MOST_CHOICES}", setup.world, choices.len());
@@ -193,26 +221,51 @@ impl Senses {
         seen.mask.push(&mask);
     }
 
-    /// An agent's turn: counts what it got in the last round, and performs its choice, if it has one.
-    pub fn act(&self, returns: &mut Returns, turn: &mut Turn<'_>, choice: Option<u16>) {
+    /// An agent's turn: counts what it got in the last round, and performs its decision, if it has one.
+    pub fn act<D: Decision>(&self, returns: &mut Returns, turn: &mut Turn<'_>, decision: Option<D>) {
         let (reward, ended) = self.outcome(turn.observation);
         returns.add(reward, ended);
-        if let Some(Choice { act, value, .. }) = choice.and_then(|choice| self.choices.get(usize::from(choice))) {
+        if let Some(decision) = decision {
+            decision.perform(self, turn);
+        }
+    }
+
+    /// Performs a choice.
+    pub fn choose(&self, turn: &mut Turn<'_>, choice: u16) {
+        if let Some(Choice { act, takes: Takes::Value(value), .. }) = self.choices.get(usize::from(choice)) {
             turn.act(*act, *value);
+        }
+    }
+
+    /// Performs all actions that take a number and are offered. `numbers`: from -1 for the lowest to 1 for the highest.
+    pub fn set(&self, turn: &mut Turn<'_>, numbers: &[f32]) {
+        for (choice, number) in self.choices.iter().zip(numbers) {
+            let offered = choice.offered.is_none_or(|slot| turn.observation.number(slot) != 0.0);
+            if let Choice { act, takes: Takes::Between(low, high), .. } = choice
+                && offered
+            {
+                let part = (f64::from(*number) + 1.0) / 2.0;
+                turn.act(*act, (low + part * (high - low)).clamp(*low, *high));
+            }
         }
     }
 }
 
-/// Returns all choices that a world has.
-fn choices(setup: &PolicySetup<'_>) -> Vec<Choice> {
+/// Returns all choices that a world has, and all actions that take a number within bounds.
+fn all_choices(setup: &PolicySetup<'_>) -> Vec<Choice> {
     let mut choices = Vec::new();
     for (act, kind) in (0u16..).zip(&setup.interface.acts) {
         let offered = setup.number(&format!("may-{}", kind.name)).ok();
         match &kind.argument {
-            ActionArgument::Nothing => choices.push(Choice { name: kind.name.to_string(), act, value: 0.0, offered }),
+            ActionArgument::Nothing => {
+                choices.push(Choice { name: kind.name.to_string(), act, takes: Takes::Value(0.0), offered });
+            }
+            ActionArgument::Number { low, high } if low.abs() <= LARGEST && high.abs() <= LARGEST => {
+                choices.push(Choice { name: kind.name.to_string(), act, takes: Takes::Between(*low, *high), offered });
+            }
             ActionArgument::Choice(options) => choices.extend((0..options.len()).map(|option| {
                 let value = option as f64;
-                Choice { name: kind.choice(value).into_owned(), act, value, offered }
+                Choice { name: kind.choice(value).into_owned(), act, takes: Takes::Value(value), offered }
             })),
             _ => {}
         }

@@ -42,6 +42,8 @@ pub struct Lived {
 }
 
 impl Experience for Lived {
+    type Decision = u16;
+
     fn decided(&self, who: AgentId) -> Option<u16> {
         self.rollout.decided(who)
     }

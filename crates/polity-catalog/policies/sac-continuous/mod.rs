@@ -1,0 +1,216 @@
+//! Soft actor-critic, with numbers. See README.md.
+
+mod gaussians;
+mod params;
+#[cfg(test)]
+mod tests;
+
+use crate::learning::{
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, best, check_positive,
+    marked, sampled,
+};
+use gaussians::{Gaussians, normals};
+use params::Params;
+use polity_kernel::Invalid;
+use polity_kernel::policy::PolicySetup;
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_nn::{Array, NotFinite, Var, Weights, gradients, outputs};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.cohort_policy::<Learning<SacContinuous>>(files);
+}
+
+/// The numbers of an action, from -1 to 1.
+type Numbers = Vec<f32>;
+
+/// A learner.
+pub struct SacContinuous {
+    params: Params,
+    policy: Gaussians,
+    q: Twin,
+    /// The number of the logarithm of α among the weights.
+    log_alpha: usize,
+}
+
+impl SacContinuous {
+    /// Draws an action from the mixture of a row ([`Gaussians::of`]).
+    fn action(&self, [means, deviations, logs]: [&[f32]; 3], draws: &mut Draws) -> Numbers {
+        let k = usize::from(sampled(logs, draws)) * self.policy.numbers;
+        let free = |i: usize| means[k + i] + deviations[k + i] * draws.normal() as f32;
+        (0..self.policy.numbers).map(free).map(libm::tanhf).collect()
+    }
+
+    /// Returns the most probable component's mean.
+    fn best_action(&self, [means, logs]: [&[f32]; 2]) -> Numbers {
+        let k = usize::from(best(logs)) * self.policy.numbers;
+        means[k..k + self.policy.numbers].iter().map(|x| libm::tanhf(*x)).collect()
+    }
+
+    /// Returns what a decision should have been worth: r + γ (Q'(s', a') - α log p(a')), with a' drawn anew from a component, p its density,
+    /// and Q' the lesser of both values by the weights of some time ago.
+    fn goals(&self, weights: &Weights, target: &Weights, batch: &Batch<Numbers>, draws: &mut Draws) -> Vec<f32> {
+        let (n, params) = (batch.choices.len(), &self.params);
+        let alpha = libm::expf(weights[self.log_alpha].array.data()[0]);
+        let [_, _, logs] = self.policy.of(weights, &batch.then);
+        let chosen: Vec<u32> = (0..n).map(|row| u32::from(sampled(logs.row(row), draws))).collect();
+        let noise = normals(n, self.policy.numbers, draws);
+        let [actions, densities] = outputs(weights, n, |tape, rows| {
+            let x = tape.input(batch.then.part(rows.clone()));
+            let of = self.policy.net.on(tape, x);
+            let of_each: Vec<[Var; 2]> = (0..self.policy.components)
+                .map(|k| {
+                    let drawn = self.policy.draw(tape, of, k, noise.part(rows.clone()));
+                    [drawn.action, drawn.log]
+                })
+                .collect();
+            let logs = tape.join(&of_each.iter().map(|[_, log]| *log).collect::<Vec<_>>());
+            let log = tape.pick(logs, chosen[rows.clone()].to_vec());
+            let of_number = |i: usize| {
+                let columns: Vec<Var> = of_each.iter().map(|[action, _]| tape.columns(*action, i, 1)).collect();
+                let all = tape.join(&columns);
+                tape.pick(all, chosen[rows.clone()].to_vec())
+            };
+            let numbers: Vec<Var> = (0..self.policy.numbers).map(of_number).collect();
+            [tape.join(&numbers), log]
+        });
+        let [later] = outputs(target, n, |tape, rows| {
+            let (x, action) = (tape.input(batch.then.part(rows.clone())), tape.input(actions.part(rows)));
+            let both = tape.join(&[x, action]);
+            [self.q.least(tape, both, |_, value| value)]
+        });
+        let goal = |row: usize| {
+            let then = later.data()[row] - alpha * densities.data()[row];
+            let then = if batch.ended[row] { 0.0 } else { then };
+            batch.rewards[row] * params.reward_scale as f32 + params.discount as f32 * then
+        };
+        (0..n).map(goal).collect()
+    }
+
+    /// Moves the weights against the gradient of the sum of these means over decisions, with Q the lesser of both values, held:
+    ///
+    /// - (Q₁(s, a) - y)² / 2 and (Q₂(s, a) - y)² / 2, with y the goals;
+    /// - the mean over components of α log p(ã) - Q(s, ã), with ã drawn from the component with density p, through which gradients flow;
+    /// - log α times the entropy less the one aimed at, both held;
+    /// - with several components: Σ (w - v)², with w their weights, and v 1 for the component whose ã has the highest value, 0 for others.
+    ///
+    /// # Errors
+    /// The first loss or gradient that is not a finite number.
+    fn update(
+        &self,
+        model: &Model,
+        target: &Weights,
+        batch: &Batch<Numbers>,
+        draws: &mut Draws,
+    ) -> Result<Model, NotFinite> {
+        let (mut model, params) = (model.clone(), &self.params);
+        let (n, numbers, components) = (batch.choices.len(), self.policy.numbers, self.policy.components);
+        let alpha = libm::expf(model.weights[self.log_alpha].array.data()[0]);
+        let goals = self.goals(&model.weights, target, batch, draws);
+        let taken = Array::new(n, numbers, batch.choices.concat());
+        let noise: Vec<Array> = (0..components).map(|_| normals(n, numbers, draws)).collect();
+        let aim = params.target_entropy.map(|each| (each * numbers as f64) as f32);
+        let names = ["the loss", "the values' loss", "the policy's loss", "the entropy"];
+        let found = gradients(&model.weights, n, names, |tape, rows| {
+            let x = tape.input(batch.inputs.part(rows.clone()));
+            let goal = tape.input(Array::column(goals[rows.clone()].to_vec()));
+            let taken = tape.input(taken.part(rows.clone()));
+            let both = tape.join(&[x, taken]);
+            let errors = self.q.squares(tape, both, |tape, value| tape.subtract(value, goal));
+            let values_loss = tape.scale(errors, 0.5 / n as f32);
+
+            let of = self.policy.net.on(tape, x);
+            let (mut logs, mut values) = (Vec::new(), Vec::new());
+            for (k, noise) in noise.iter().enumerate() {
+                let drawn = self.policy.draw(tape, of, k, noise.part(rows.clone()));
+                let both = tape.join(&[x, drawn.action]);
+                logs.push(drawn.log);
+                values.push(self.q.frozen_least(tape, both));
+            }
+            let (logs, values) = (tape.join(&logs), tape.join(&values));
+            let surprise = tape.sum(logs);
+            let each = 1.0 / (n * components) as f32;
+            let entropy = tape.scale(surprise, -each);
+            let worth = tape.sum(values);
+            let worth = tape.scale(worth, -each);
+            let surprise = tape.scale(entropy, -alpha);
+            let mut policy_loss = tape.add(worth, surprise);
+            if components > 1 {
+                let values = tape.value(values);
+                let highest = (0..values.rows()).map(|row| usize::from(best(values.row(row))));
+                let highest = tape.input(marked(highest, components));
+                let weights = self.policy.log_weights(tape, of);
+                let weights = tape.exp(weights);
+                let error = tape.subtract(weights, highest);
+                let square = tape.square(error);
+                let sum = tape.sum(square);
+                let gate_loss = tape.scale(sum, 1.0 / n as f32);
+                policy_loss = tape.add(policy_loss, gate_loss);
+            }
+            let mut loss = tape.add(values_loss, policy_loss);
+            if let Some(aim) = aim {
+                let part = tape.value(x).rows() as f32 / n as f32;
+                let above = tape.value(entropy).data()[0] - aim * part;
+                let log_alpha = tape.weight(self.log_alpha);
+                let pull = tape.scale(log_alpha, above);
+                loss = tape.add(loss, pull);
+            }
+            [loss, values_loss, policy_loss, entropy]
+        })?;
+        model.descend(found, params.learning_rate, params.max_grad_norm)?;
+        Ok(model)
+    }
+}
+
+impl Learner for SacContinuous {
+    const NAME: &'static str = "sac-continuous";
+    const SUMMARY: &'static str = "Learns numbers by soft actor-critic, with a Gaussian or a mixture of them (Haarnoja et al. 2018; Ren et al. 2021)";
+    type Params = Params;
+    type Memory = Trained<Replayed<Numbers>>;
+
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
+        params.check_shared()?;
+        check_positive(&[("alpha", params.alpha)])?;
+        Invalid::within(1..=64, "components", params.components)?;
+        let aims = params.target_entropy.is_none_or(f64::is_finite);
+        Invalid::unless(aims, "target_entropy", "must be a finite number")?;
+        let mut start = Start::open_for::<Numbers>(Self::NAME, &params.keys(), false, setup)?;
+        let (inputs, numbers, components) = (start.inputs(), start.choices(), params.components as usize);
+        let net = start.net("policy", [inputs, Gaussians::outputs(numbers, components)], 0.01);
+        if components > 1 {
+            // Components that begin at the same place would all go to the same optimum.
+            start.scatter(&net, Gaussians::means(numbers, components));
+        }
+        let q = Twin::new(&mut start, [inputs + numbers, 1]);
+        let log_alpha = start.first.push("log-alpha", Array::column(vec![libm::log(params.alpha) as f32]));
+        if let Some(source) = &params.weights {
+            start.take(source, setup)?;
+        }
+        let policy = Gaussians { net, numbers, components };
+        Ok((SacContinuous { params, policy, q, log_alpha }, start))
+    }
+
+    fn begin(&self, first: &Weights) -> Self::Memory {
+        Trained::new(first, Replayed::new(first))
+    }
+
+    fn memory_bytes(&self, row: usize) -> usize {
+        self.params.buffer_rounds as usize * (row + 4 * self.policy.numbers + size_of::<Numbers>())
+    }
+
+    fn step(&self, memory: &mut Self::Memory, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
+        let [means, deviations, logs] = self.policy.of(&memory.model.weights, &seen.inputs);
+        let starts = self.params.learning_starts;
+        let actions = now.choices(seen, |row, draws| match now.learns {
+            true if now.round < starts => (0..self.policy.numbers).map(|_| draws.range(-1.0, 1.0) as f32).collect(),
+            true => self.action([means.row(row), deviations.row(row), logs.row(row)], draws),
+            false => self.best_action([means.row(row), logs.row(row)]),
+        });
+        memory.experience.replay.push(seen.clone(), actions, now.learns, self.params.buffer_rounds);
+        memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
+            let batch = replay.batch(self.params.minibatch as usize, draws);
+            (!batch.choices.is_empty()).then(|| self.update(model, target, &batch, draws)).transpose()
+        })
+    }
+}
