@@ -3,7 +3,7 @@
 use super::{Keys, Schedule};
 use polity_kernel::Invalid;
 
-/// The parameters of a learner, as [`params!`] declares them.
+/// The parameters of a learner, as the macro `params!` declares them.
 pub trait LearnerParams {
     /// Returns the keys that all learners have.
     fn keys(&self) -> Keys<'_>;
