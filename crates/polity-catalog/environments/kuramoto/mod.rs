@@ -86,7 +86,7 @@ impl Phases {
 }
 
 impl Kuramoto {
-    /// Updates the mean of all points, and draws whom each oscillator sees.
+    /// Computes the mean of all points, and draws the peers that each oscillator sees.
     fn look(&self, state: &mut Phases, draws: &mut Draws) {
         let n = state.phases.len();
         let mut sum = [0.0; 2];

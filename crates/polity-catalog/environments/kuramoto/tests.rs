@@ -10,7 +10,7 @@ use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
 use std::f64::consts::TAU;
 
-/// A society in which all shift their phases towards those whom they see.
+/// A society whose agents shift their phases towards the peers that they see.
 fn towards(seed: u64, agents: u32, rounds: u32, world: &Value) -> Value {
     let mut world = world.clone();
     world["kind"] = json!("kuramoto");

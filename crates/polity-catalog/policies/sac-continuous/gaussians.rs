@@ -1,5 +1,6 @@
 //! A policy that draws actions from Gaussians, whose numbers a hyperbolic tangent keeps between -1 and 1.
 
+use crate::learning::{best, sampled};
 use polity_kernel::rng::Draws;
 use polity_nn::{Array, Mlp, Tape, Var, Weights, outputs};
 use std::f32::consts::LN_2;
@@ -18,6 +19,18 @@ pub struct Gaussians {
     pub numbers: usize,
     /// Components of the mixture.
     pub components: usize,
+}
+
+/// The mixture of each row of inputs. Means and deviations are those before the hyperbolic tangent, component by component.
+#[derive(Clone, Debug)]
+pub struct Mixtures {
+    /// The means.
+    pub means: Array,
+    /// The standard deviations.
+    pub deviations: Array,
+    /// The logarithms of the components' weights.
+    pub log_weights: Array,
+    numbers: usize,
 }
 
 /// An action of each row, from one component, on a tape.
@@ -83,11 +96,10 @@ impl Gaussians {
         tape.log_softmax(logits)
     }
 
-    /// Returns the means of all components, their deviations, and the logarithms of their weights, a row for each row of inputs. Means and
-    /// deviations are those before the hyperbolic tangent.
+    /// Returns the mixture of each row of inputs.
     #[must_use]
-    pub fn of(&self, weights: &Weights, inputs: &Array) -> [Array; 3] {
-        outputs(weights, inputs.rows(), |tape, rows| {
+    pub fn of(&self, weights: &Weights, inputs: &Array) -> Mixtures {
+        let [means, deviations, log_weights] = outputs(weights, inputs.rows(), |tape, rows| {
             let x = tape.input(inputs.part(rows));
             let of = self.net.on(tape, x);
             let (mut means, mut deviations) = (Vec::new(), Vec::new());
@@ -97,7 +109,35 @@ impl Gaussians {
                 deviations.push(tape.exp(log_deviation));
             }
             [tape.join(&means), tape.join(&deviations), self.log_weights(tape, of)]
-        })
+        });
+        Mixtures { means, deviations, log_weights, numbers: self.numbers }
+    }
+}
+
+impl Mixtures {
+    /// Draws a component, and an action from it. Returns the action, and the logarithm of its density in that component.
+    pub fn sample(&self, row: usize, draws: &mut Draws) -> (Vec<f32>, f32) {
+        let k = usize::from(sampled(self.log_weights.row(row), draws));
+        let mut log = 0.0;
+        let number = |i: usize| {
+            let (mean, deviation) = (self.means.row(row)[i], self.deviations.row(row)[i]);
+            let z = draws.normal() as f32;
+            let free = mean + deviation * z;
+            // log (1 - tanh² u) = 2 (log 2 - u - log (1 + exp (-2 u)))
+            let softplus = (-2.0 * free).max(0.0) + libm::log1pf(libm::expf(-2.0 * free.abs()));
+            log += -0.5 * z * z - HALF_LOG_TAU - libm::logf(deviation) - 2.0 * (LN_2 - free - softplus);
+            libm::tanhf(free)
+        };
+        let action = (k * self.numbers..(k + 1) * self.numbers).map(number).collect();
+        (action, log)
+    }
+
+    /// Returns the mean of the most probable component.
+    #[must_use]
+    pub fn most_probable(&self, row: usize) -> Vec<f32> {
+        let k = usize::from(best(self.log_weights.row(row)));
+        let means = &self.means.row(row)[k * self.numbers..(k + 1) * self.numbers];
+        means.iter().map(|mean| libm::tanhf(*mean)).collect()
     }
 }
 

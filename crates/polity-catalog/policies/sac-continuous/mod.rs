@@ -6,8 +6,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, best, check_positive,
-    marked, sampled,
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin, best,
+    check_positive, marked,
 };
 use gaussians::{Gaussians, normals};
 use params::Params;
@@ -15,7 +15,7 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_nn::{Array, NotFinite, Var, Weights, gradients, outputs};
+use polity_nn::{Array, NotFinite, Weights, gradients, outputs};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -30,58 +30,30 @@ pub struct SacContinuous {
     params: Params,
     policy: Gaussians,
     q: Twin,
-    /// The number of the logarithm of α among the weights.
-    log_alpha: usize,
+    temperature: Temperature,
 }
 
 impl SacContinuous {
-    /// Draws an action from the mixture of a row ([`Gaussians::of`]).
-    fn action(&self, [means, deviations, logs]: [&[f32]; 3], draws: &mut Draws) -> Numbers {
-        let k = usize::from(sampled(logs, draws)) * self.policy.numbers;
-        let free = |i: usize| means[k + i] + deviations[k + i] * draws.normal() as f32;
-        (0..self.policy.numbers).map(free).map(libm::tanhf).collect()
-    }
-
-    /// Returns the most probable component's mean.
-    fn best_action(&self, [means, logs]: [&[f32]; 2]) -> Numbers {
-        let k = usize::from(best(logs)) * self.policy.numbers;
-        means[k..k + self.policy.numbers].iter().map(|x| libm::tanhf(*x)).collect()
-    }
-
     /// Returns what a decision should have been worth: r + γ (Q'(s', a') - α log p(a')), with a' drawn anew from a component, p its density,
     /// and Q' the lesser of both values by the weights of some time ago.
     fn goals(&self, weights: &Weights, target: &Weights, batch: &Batch<Numbers>, draws: &mut Draws) -> Vec<f32> {
         let (n, params) = (batch.choices.len(), &self.params);
-        let alpha = libm::expf(weights[self.log_alpha].array.data()[0]);
-        let [_, _, logs] = self.policy.of(weights, &batch.then);
-        let chosen: Vec<u32> = (0..n).map(|row| u32::from(sampled(logs.row(row), draws))).collect();
-        let noise = normals(n, self.policy.numbers, draws);
-        let [actions, densities] = outputs(weights, n, |tape, rows| {
-            let x = tape.input(batch.then.part(rows.clone()));
-            let of = self.policy.net.on(tape, x);
-            let of_each: Vec<[Var; 2]> = (0..self.policy.components)
-                .map(|k| {
-                    let drawn = self.policy.draw(tape, of, k, noise.part(rows.clone()));
-                    [drawn.action, drawn.log]
-                })
-                .collect();
-            let logs = tape.join(&of_each.iter().map(|[_, log]| *log).collect::<Vec<_>>());
-            let log = tape.pick(logs, chosen[rows.clone()].to_vec());
-            let of_number = |i: usize| {
-                let columns: Vec<Var> = of_each.iter().map(|[action, _]| tape.columns(*action, i, 1)).collect();
-                let all = tape.join(&columns);
-                tape.pick(all, chosen[rows.clone()].to_vec())
-            };
-            let numbers: Vec<Var> = (0..self.policy.numbers).map(of_number).collect();
-            [tape.join(&numbers), log]
-        });
+        let alpha = self.temperature.alpha(weights);
+        let mixtures = self.policy.of(weights, &batch.then);
+        let mut actions = Array::EMPTY;
+        let mut logs = Vec::with_capacity(n);
+        for row in 0..n {
+            let (action, log) = mixtures.sample(row, draws);
+            actions.push(&action);
+            logs.push(log);
+        }
         let [later] = outputs(target, n, |tape, rows| {
             let (x, action) = (tape.input(batch.then.part(rows.clone())), tape.input(actions.part(rows)));
             let both = tape.join(&[x, action]);
             [self.q.least(tape, both, |_, value| value)]
         });
         let goal = |row: usize| {
-            let then = later.data()[row] - alpha * densities.data()[row];
+            let then = later.data()[row] - alpha * logs[row];
             let then = if batch.ended[row] { 0.0 } else { then };
             batch.rewards[row] * params.reward_scale as f32 + params.discount as f32 * then
         };
@@ -106,11 +78,10 @@ impl SacContinuous {
     ) -> Result<Model, NotFinite> {
         let (mut model, params) = (model.clone(), &self.params);
         let (n, numbers, components) = (batch.choices.len(), self.policy.numbers, self.policy.components);
-        let alpha = libm::expf(model.weights[self.log_alpha].array.data()[0]);
+        let alpha = self.temperature.alpha(&model.weights);
         let goals = self.goals(&model.weights, target, batch, draws);
         let taken = Array::new(n, numbers, batch.choices.concat());
         let noise: Vec<Array> = (0..components).map(|_| normals(n, numbers, draws)).collect();
-        let aim = params.target_entropy.map(|each| (each * numbers as f64) as f32);
         let names = ["the loss", "the values' loss", "the policy's loss", "the entropy"];
         let found = gradients(&model.weights, n, names, |tape, rows| {
             let x = tape.input(batch.inputs.part(rows.clone()));
@@ -148,14 +119,9 @@ impl SacContinuous {
                 let gate_loss = tape.scale(sum, 1.0 / n as f32);
                 policy_loss = tape.add(policy_loss, gate_loss);
             }
-            let mut loss = tape.add(values_loss, policy_loss);
-            if let Some(aim) = aim {
-                let part = tape.value(x).rows() as f32 / n as f32;
-                let above = tape.value(entropy).data()[0] - aim * part;
-                let log_alpha = tape.weight(self.log_alpha);
-                let pull = tape.scale(log_alpha, above);
-                loss = tape.add(loss, pull);
-            }
+            let loss = tape.add(values_loss, policy_loss);
+            let share = tape.value(x).rows() as f32 / n as f32;
+            let loss = self.temperature.adjusted(tape, loss, entropy, share);
             [loss, values_loss, policy_loss, entropy]
         })?;
         model.descend(found, params.learning_rate, params.max_grad_norm)?;
@@ -183,12 +149,13 @@ impl Learner for SacContinuous {
             start.scatter(&net, Gaussians::means(numbers, components));
         }
         let q = Twin::new(&mut start, [inputs + numbers, 1]);
-        let log_alpha = start.first.push("log-alpha", Array::column(vec![libm::log(params.alpha) as f32]));
+        let target = params.target_entropy.map(|each| each * numbers as f64);
+        let temperature = Temperature::new(&mut start, params.alpha, target);
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
         }
         let policy = Gaussians { net, numbers, components };
-        Ok((SacContinuous { params, policy, q, log_alpha }, start))
+        Ok((SacContinuous { params, policy, q, temperature }, start))
     }
 
     fn begin(&self, first: &Weights) -> Self::Memory {
@@ -200,12 +167,12 @@ impl Learner for SacContinuous {
     }
 
     fn step(&self, memory: &mut Self::Memory, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let [means, deviations, logs] = self.policy.of(&memory.model.weights, &seen.inputs);
+        let mixtures = self.policy.of(&memory.model.weights, &seen.inputs);
         let starts = self.params.learning_starts;
         let actions = now.choices(seen, |row, draws| match now.learns {
             true if now.round < starts => (0..self.policy.numbers).map(|_| draws.range(-1.0, 1.0) as f32).collect(),
-            true => self.action([means.row(row), deviations.row(row), logs.row(row)], draws),
-            false => self.best_action([means.row(row), logs.row(row)]),
+            true => mixtures.sample(row, draws).0,
+            false => mixtures.most_probable(row),
         });
         memory.experience.replay.push(seen.clone(), actions, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {

@@ -35,7 +35,17 @@ fn densities_are_those_of_a_plain_computation() {
     let net = Mlp::new(&mut weights, "policy", &sizes, Activation::Tanh, 1.0, &mut draws);
     let policy = Gaussians { net, numbers, components };
     let (inputs, noise) = (normals(6, 4, &mut draws), normals(6, 2, &mut draws));
-    let [means, deviations, logs] = policy.of(&weights, &inputs);
+    let mixtures = policy.of(&weights, &inputs);
+    let density = |row: usize, k: usize, actions: &[f32]| {
+        let of = |i: usize| {
+            let (mean, deviation) = (mixtures.means.row(row)[k * 2 + i], mixtures.deviations.row(row)[k * 2 + i]);
+            let a = f64::from(actions[i]);
+            let z = (a.atanh() - f64::from(mean)) / f64::from(deviation);
+            let normal = (-z * z / 2.0).exp() / (f64::from(deviation) * (2.0 * std::f64::consts::PI).sqrt());
+            (normal / (1.0 - a * a)).ln()
+        };
+        of(0) + of(1)
+    };
     for k in 0..components {
         let [actions, densities] = outputs(&weights, 6, |tape, rows| {
             let x = tape.input(inputs.part(rows.clone()));
@@ -44,19 +54,19 @@ fn densities_are_those_of_a_plain_computation() {
             [drawn.action, drawn.log]
         });
         for row in 0..6 {
-            let mut log = 0.0;
-            for i in 0..numbers {
-                let (mean, deviation) = (means.row(row)[k * 2 + i], deviations.row(row)[k * 2 + i]);
-                let a = f64::from(actions.row(row)[i]);
-                let z = (a.atanh() - f64::from(mean)) / f64::from(deviation);
-                let normal = (-z * z / 2.0).exp() / (f64::from(deviation) * (2.0 * std::f64::consts::PI).sqrt());
-                log += (normal / (1.0 - a * a)).ln();
-            }
+            let log = density(row, k, actions.row(row));
             assert!((log - f64::from(densities.data()[row])).abs() < 1e-3, "{log} {}", densities.data()[row]);
         }
     }
-    let sums = (0..6).map(|row| logs.row(row).iter().map(|log| log.exp()).sum::<f32>());
-    assert!(sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-5));
+    for row in 0..6 {
+        let weights = mixtures.log_weights.row(row);
+        assert!((weights.iter().map(|log| log.exp()).sum::<f32>() - 1.0).abs() < 1e-5);
+        // The density of what is drawn is that in one of the components.
+        let (action, log) = mixtures.sample(row, &mut draws);
+        let nearest =
+            (0..components).map(|k| (density(row, k, &action) - f64::from(log)).abs()).fold(f64::MAX, f64::min);
+        assert!(nearest < 1e-3, "{nearest}");
+    }
 }
 
 /// A game of one player and one step: it names a number, and two numbers are good.

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, check_positive,
-    check_shares, logs_of, logs_on,
+    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
+    check_positive, check_shares, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -24,8 +24,7 @@ pub struct Sac {
     params: Params,
     policy: Mlp,
     q: Twin,
-    /// The number of the logarithm of α among the weights.
-    log_alpha: usize,
+    temperature: Temperature,
 }
 
 impl Sac {
@@ -50,7 +49,7 @@ impl Sac {
     fn update(&self, model: &Model, target: &Weights, batch: &Batch) -> Result<Model, NotFinite> {
         let (mut model, params) = (model.clone(), &self.params);
         let n = batch.choices.len();
-        let alpha = libm::expf(model.weights[self.log_alpha].array.data()[0]);
+        let alpha = self.temperature.alpha(&model.weights);
         let later_logs = logs_of(&self.policy, &model.weights, &batch.then, &batch.then_masks);
         let later = self.values(target, &batch.then);
         let goal = |i: usize| {
@@ -61,8 +60,6 @@ impl Sac {
         };
         let goals: Vec<f32> = (0..n).map(goal).collect();
         let values = self.values(&model.weights, &batch.inputs);
-        let greatest = libm::log(batch.masks.columns() as f64);
-        let aim = params.target_entropy.map(|part| (part * greatest) as f32);
         let names = ["the loss", "the values' loss", "the policy's loss", "the entropy"];
         let found = gradients(&model.weights, n, names, |tape, rows| {
             let x = tape.input(batch.inputs.part(rows.clone()));
@@ -85,14 +82,9 @@ impl Sac {
             let expected = tape.scale(expected, 1.0 / n as f32);
             let worth = tape.scale(entropy, -alpha);
             let policy_loss = tape.subtract(worth, expected);
-            let mut loss = tape.add(values_loss, policy_loss);
-            if let Some(aim) = aim {
-                let part = tape.value(x).rows() as f32 / n as f32;
-                let above = tape.value(entropy).data()[0] - aim * part;
-                let log_alpha = tape.weight(self.log_alpha);
-                let pull = tape.scale(log_alpha, above);
-                loss = tape.add(loss, pull);
-            }
+            let loss = tape.add(values_loss, policy_loss);
+            let share = tape.value(x).rows() as f32 / n as f32;
+            let loss = self.temperature.adjusted(tape, loss, entropy, share);
             [loss, values_loss, policy_loss, entropy]
         })?;
         model.descend(found, params.learning_rate, params.max_grad_norm)?;
@@ -115,8 +107,9 @@ impl Learner for Sac {
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
         let q = Twin::new(&mut start, sizes);
-        let log_alpha = start.first.push("log-alpha", Array::column(vec![libm::log(params.alpha) as f32]));
-        Ok((Sac { params, policy, q, log_alpha }, start))
+        let target = params.target_entropy.map(|part| part * libm::log(sizes[1] as f64));
+        let temperature = Temperature::new(&mut start, params.alpha, target);
+        Ok((Sac { params, policy, q, temperature }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Replayed> {

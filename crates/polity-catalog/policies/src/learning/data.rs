@@ -44,7 +44,7 @@ pub struct Data(Option<Given>);
 /// The data.
 #[derive(Clone, Debug)]
 struct Given {
-    /// Agents have their places in `agents` as numbers.
+    /// What they did. Agents are numbered by their order in `agents`.
     replay: Replay,
     /// The recorded agents, in order.
     agents: Vec<AgentId>,
@@ -173,8 +173,7 @@ impl<'a> Steps<'a> {
         Ok(Steps { table, rounds: whole("round")?, agents: whole("agent")?, choices, seen })
     }
 
-    /// Returns the agents of a cohort in order, and its rows as what a learner would remember, in which agents have their places in that
-    /// order as numbers.
+    /// Returns the agents of a cohort in order, and its rows as a replay memory, in which agents are numbered in that order.
     fn replay(&self, cohort: Option<&str>, senses: &Senses) -> Result<(Vec<AgentId>, Replay), String> {
         let mut order: BTreeMap<(u32, AgentId), usize> = BTreeMap::new();
         let place = cohort.map(|_| self.table.index("cohort").map_err(|error| error.to_string())).transpose()?;

@@ -245,7 +245,7 @@ impl Start {
         Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
     }
 
-    /// Adds normal numbers to outputs of a network that was made so far: to these columns of its last bias.
+    /// Adds standard normal numbers to these outputs of a network, by its last bias.
     pub fn scatter(&mut self, net: &Mlp, columns: impl Iterator<Item = usize>) {
         if let Some(bias) = net.last_bias().and_then(|number| self.first.arrays_mut().nth(number)) {
             columns.for_each(|column| bias.data_mut()[column] += self.draws.normal() as f32);

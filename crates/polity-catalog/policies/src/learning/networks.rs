@@ -3,6 +3,38 @@
 use super::Start;
 use polity_nn::{Array, Mlp, Tape, Var, Weights, outputs};
 
+/// What entropy is worth in the loss of a soft actor-critic (temperature α). Its logarithm is among the weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Temperature {
+    log_alpha: usize,
+    /// The entropy that α is adjusted to; `None`: α stays as it is.
+    pub target: Option<f32>,
+}
+
+impl Temperature {
+    /// Begins with this α.
+    pub fn new(start: &mut Start, alpha: f64, target: Option<f64>) -> Self {
+        let log_alpha = start.first.push("log-alpha", Array::column(vec![libm::log(alpha) as f32]));
+        Temperature { log_alpha, target: target.map(|target| target as f32) }
+    }
+
+    /// Returns α.
+    #[must_use]
+    pub fn alpha(&self, weights: &Weights) -> f32 {
+        libm::expf(weights[self.log_alpha].array.data()[0])
+    }
+
+    /// Adds log α times the entropy above the target to a loss; both are held. `entropy`: its mean over the batch, of which these rows are
+    /// this share.
+    pub fn adjusted(&self, tape: &mut Tape<'_>, loss: Var, entropy: Var, share: f32) -> Var {
+        let Some(target) = self.target else { return loss };
+        let above = tape.value(entropy).data()[0] - target * share;
+        let log_alpha = tape.weight(self.log_alpha);
+        let pull = tape.scale(log_alpha, above);
+        tape.add(loss, pull)
+    }
+}
+
 /// Returns the values of all choices, for each row of what is seen; those that are not offered have very low ones. `masks`: what is added
 /// to them ([`super::Seen::mask`]).
 #[must_use]

@@ -182,7 +182,7 @@ impl<D: Decision> Experience for Replay<D> {
 
     fn decided(&self, who: AgentId) -> Option<D> {
         let (seen, choices) = self.0.last()?.as_ref();
-        choices.get(seen.row(who)?).filter(|choice| choice.batched().is_some()).cloned()
+        choices.get(seen.row(who)?).filter(|choice| **choice != D::none()).cloned()
     }
 }
 
