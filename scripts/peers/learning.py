@@ -115,12 +115,12 @@ def ippo(seed):
     return [{"curve": curve, **shared} for curve in curves]
 
 
-# Where they run, whether one process has all seeds, and what they are.
+# Where they run, in how many processes, and what they are. JAX has all seeds in one process. A run of SAC takes five minutes.
 PEERS = {
-    "sb3-ppo": ("torch", False, CART_POLE, "Stable-Baselines3 2.9.0, PPO", lambda seed: stable_baselines(seed, "ppo")),
-    "sb3-dqn": ("torch", False, CART_POLE, "Stable-Baselines3 2.9.0, DQN", lambda seed: stable_baselines(seed, "dqn")),
-    "sb3-sac": ("torch", False, PENDULUM, "Stable-Baselines3 2.9.0, SAC", lambda seed: stable_baselines(seed, "sac")),
-    "jaxmarl-ippo": ("jax", True, SPREAD, "JaxMARL 0.2.0, IPPO", ippo),
+    "sb3-ppo": ("torch", PEER_SEEDS, CART_POLE, "Stable-Baselines3 2.9.0, PPO", lambda seed: stable_baselines(seed, "ppo")),
+    "sb3-dqn": ("torch", PEER_SEEDS, CART_POLE, "Stable-Baselines3 2.9.0, DQN", lambda seed: stable_baselines(seed, "dqn")),
+    "sb3-sac": ("torch", min(3, PEER_SEEDS), PENDULUM, "Stable-Baselines3 2.9.0, SAC", lambda seed: stable_baselines(seed, "sac")),
+    "jaxmarl-ippo": ("jax", 1, SPREAD, "JaxMARL 0.2.0, IPPO", ippo),
 }
 
 
@@ -183,7 +183,7 @@ def ours(polity, work, name):
             scores = [at(curve, int(rounds * part)) for curve in curves]
             cells.append(shown(middle(scores), *interval(scores)))
     cells.append(shown(end["iqm"], end["iqm_low"], end["iqm_high"]) + solved(task, last))
-    print(f"| {task.name} | Polity, `{name}` | {agents} × {rounds:,} | {' | '.join(cells)} | {processor / SEEDS:.1f} |", flush=True)
+    print(f"| {task.name} | Polity, `{name}` | {SEEDS} | {agents} × {rounds:,} | {' | '.join(cells)} | {processor / SEEDS:.1f} |", flush=True)
 
 
 def solved(task, scores):
@@ -191,30 +191,30 @@ def solved(task, scores):
 
 
 def theirs(folder, name):
-    where, at_once, task, what, _ = PEERS[name]
+    where, processes, task, what, _ = PEERS[name]
     found = []
     try:
-        for seed in [1] if at_once else range(1, PEER_SEEDS + 1):
+        for seed in range(1, processes + 1):
             command = [str(folder / where / "bin" / "python"), __file__, "peer", name, str(seed)]
             lines, _, _ = speeds.child(command, {"JAX_PLATFORMS": "cpu"})
             found += json.loads(lines[-1])
     except (RuntimeError, OSError, ValueError, LookupError) as error:
-        print(f"| {task.name} | {what} | | not measured: {str(error).replace('|', ' ')[:160]} | | | |", flush=True)
+        print(f"| {task.name} | {what} | | | not measured: {str(error).replace('|', ' ')[:160]} | | | |", flush=True)
         speeds.FAILED.append(what)
         return
     parts = [[one["curve"][i] for one in found] for i in range(len(PARTS))]
     cells = [shown(middle(scores), *interval(scores)) for scores in parts]
     cells[-1] += solved(task, parts[-1])
     processor = sum(one["processor"] for one in found) / len(found)
-    print(f"| {task.name} | {what} | {found[0]['steps']:,} | {' | '.join(cells)} | {processor:.1f} |", flush=True)
+    print(f"| {task.name} | {what} | {len(found)} | {found[0]['steps']:,} | {' | '.join(cells)} | {processor:.1f} |", flush=True)
 
 
 def table(polity, folder, *learners):
     folder = Path(folder).absolute()
     work = folder / "learning"
     work.mkdir(parents=True, exist_ok=True)
-    print(f"\nInterquartile means over {SEEDS} seeds of ours and {PEER_SEEDS} of others, with 95 % intervals, of the mean return of an agent.")
-    print("\n| task | learner | agents × steps | after a quarter | half | the end | processor s a run |\n|---|---|---|---|---|---|---|")
+    print("\nInterquartile means over seeds, with 95 % intervals, of the mean return of an agent.")
+    print("\n| task | learner | seeds | agents × steps | after a quarter | half | the end | processor s a run |\n|---|---|---|---|---|---|---|---|")
     wanted = learners or [*LEARNERS, *PEERS]
     for task in [CART_POLE, PENDULUM, TWO_STEPS, PAYOFFS, SPREAD]:
         for name, (of, *_) in LEARNERS.items():

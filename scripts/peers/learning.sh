@@ -17,12 +17,14 @@ if [ "${1:-}" != --page ]; then
     exec python3 scripts/peers/learning.py table "$POLITY" target/peers/speeds "$@"
 fi
 page="$(mktemp)"
+load() { cut -d' ' -f1 /proc/loadavg; }
 {
     cat <<TEXT
 # Learners beside others
 
 Written by \`bash scripts/peers/learning.sh --page\` on $(date -I), for commit $(git rev-parse --short HEAD), on a machine with $(nproc) processors
-($(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)). All programs ran on it, one after the other, with their usual numbers of threads.
+($(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)). All programs ran on it, one after the other, with their usual numbers of threads. The load of the machine was $(load) before; other
+programs ran beside these where it was above 0.5.
 
 ## Learning curves
 TEXT

@@ -137,6 +137,16 @@ impl Array {
         Array { rows: rows.len(), columns: self.columns, data }
     }
 
+    /// Returns these columns of all rows.
+    ///
+    /// # Panics
+    /// If there are no such columns, as slices do.
+    #[must_use]
+    pub fn columns_of(&self, columns: std::ops::Range<usize>) -> Self {
+        let data = (0..self.rows).flat_map(|row| self.row(row)[columns.clone()].iter().copied()).collect();
+        Array { rows: self.rows, columns: columns.len(), data }
+    }
+
     /// Returns the chosen rows, in that order.
     #[must_use]
     pub fn pick(&self, rows: &[u32]) -> Self {

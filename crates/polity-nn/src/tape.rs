@@ -206,9 +206,7 @@ impl<'w> Tape<'w> {
 
     /// Returns `n` columns from column `first` on.
     pub fn columns(&mut self, x: Var, first: usize, n: usize) -> Var {
-        let of = self.value(x);
-        let data = (0..of.rows()).flat_map(|row| of.row(row)[first..first + n].iter().copied()).collect();
-        let value = Array::new(of.rows(), n, data);
+        let value = self.value(x).columns_of(first..first + n);
         self.put(value, Op::Columns(x, first))
     }
 

@@ -5,7 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of, logs_on,
+    Batch, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, logs_of,
+    logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -58,7 +59,7 @@ impl Learner for Bc {
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);
         Ok((Bc { params, policy, data }, start))

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, check_weights,
-    values_of,
+    Batch, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best,
+    check_weights, values_of,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -86,7 +86,7 @@ impl Learner for Cql {
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
         check_weights(&[("alpha", params.alpha)])?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?.of_values();
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?.of_values();
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let q = start.net("policy", [start.inputs(), start.choices()], 1.0);
         Ok((Cql { params, q, data }, start))

@@ -5,7 +5,7 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of,
+    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -66,7 +66,7 @@ impl Learner for Dqn {
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?.of_values();
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?.of_values();
         let q = start.net("policy", [start.inputs(), start.choices()], 1.0);
         Ok((Dqn { params, q }, start))
     }

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Experience, Learner, LearnerParams, Learning, Model, Now, Parts, Replay, Seen, Start, Trained, check_positive,
-    check_weights, logs_of,
+    Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Replay, Seen, Start, Trained,
+    check_positive, check_weights, logs_of,
 };
 use params::{Params, Ranks};
 use polity_kernel::policy::PolicySetup;
@@ -153,7 +153,7 @@ impl Learner for Es {
         params.check_shared()?;
         check_positive(&[("noise", params.noise), ("learning_rate", params.learning_rate)])?;
         check_weights(&[("weight_decay", params.weight_decay)])?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let message = format!("the world `{}` has no episodes, whose returns it compares", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
         let seats = setup.interface.seats.unwrap_or(1).max(1);

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, Twin,
-    check_positive, logs_of, logs_on, marked, own_first, sampled,
+    Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained,
+    Twin, check_positive, logs_of, logs_on, marked, own_first, sampled,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -154,7 +154,7 @@ impl Learner for Hasac {
         params.check_shared()?;
         check_positive(&[("alpha", params.alpha)])?;
         let teams = Teams::open(params.critic, setup)?;
-        let mut start = Start::open(Self::NAME, &params.keys(), true, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Seat, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
         let policy = start.net("policy", [inputs, choices], 0.01);
         if let Some(source) = &params.weights {

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin, check_shares,
-    check_weights, logs_of, logs_on,
+    Batch, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, Twin,
+    check_shares, check_weights, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -124,7 +124,7 @@ impl Learner for Iql {
         params.check_shared()?;
         check_shares(&[("expectile", params.expectile)])?;
         check_weights(&[("temperature", params.temperature)])?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Choose, Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start};
+use crate::learning::{Choose, Identity, Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start};
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::scenario::WeightsSource;
@@ -80,9 +80,13 @@ impl Learner for Learned {
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let message = "were learned with values of choices, which are no probabilities; use `choose: best`";
         Invalid::unless(params.choose == Choose::Best || !about.values, "choose", message)?;
-        let senses = Senses::open::<u16>(Some(&about.numbers), &params.reward, false, setup).map_err(|error| {
-            wrong(format!("they were learned in the world `{}`, and do not fit here: {}", about.world, error.message))
-        })?;
+        let senses =
+            Senses::open::<u16>(Some(&about.numbers), &params.reward, Identity::Shared, setup).map_err(|error| {
+                wrong(format!(
+                    "they were learned in the world `{}`, and do not fit here: {}",
+                    about.world, error.message
+                ))
+            })?;
         about.fits(&senses, setup.world)?;
         Ok((Learned { player, choose: params.choose }, Start::new(senses, setup)))
     }

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Data, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, best,
-    check_positive, check_weights, logs_of, marked, own_first,
+    Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained,
+    best, check_positive, check_weights, logs_of, marked, own_first,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -131,7 +131,7 @@ impl Learner for Maddpg {
         check_positive(&[("temperature", params.temperature)])?;
         check_weights(&[("logit_weight", params.logit_weight)])?;
         let teams = Teams::open(params.critic, setup)?;
-        let mut start = Start::open(Self::NAME, &params.keys(), true, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Seat, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
         let policy = start.net("policy", [inputs, choices], 0.01);
         let of_policy = start.first.len();

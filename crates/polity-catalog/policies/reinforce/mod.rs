@@ -1,14 +1,16 @@
 //! REINFORCE: policy gradients from whole episodes. See README.md.
 
 mod params;
+mod played;
 #[cfg(test)]
 mod tests;
 
 use crate::learning::{
-    Experience, Learner, LearnerParams, Learning, Model, NONE, Now, Parts, Rollout, Seen, Start, Step, Trained,
-    logs_of, logs_on, normalised,
+    Chooser, Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Rollout, Seen, Start, Step,
+    Teams, Together, Trained, logs_of,
 };
-use params::Params;
+use params::{Baseline, Diversity, Learns, Params};
+use played::Played;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::{AgentId, Invalid};
@@ -23,7 +25,11 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 /// A learner.
 pub struct Reinforce {
     params: Params,
-    policy: Mlp,
+    policy: Chooser,
+    /// Who plays the same episode of the world, where it matters.
+    teams: Option<Teams>,
+    /// Tells from a state which policy has come there, and what that is worth.
+    discriminator: Option<(Mlp, Diversity)>,
 }
 
 /// The rounds since the last update, and which of them count.
@@ -41,42 +47,6 @@ impl Experience for Episodes {
     }
 }
 
-/// The decisions of whole episodes, and what came after each until the end.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Played {
-    inputs: Array,
-    masks: Array,
-    choices: Vec<u32>,
-    returns: Vec<f32>,
-}
-
-impl Played {
-    /// Gathers the episodes that parts of a rollout name. `last`: what is seen now.
-    fn gather(rollout: &Rollout, parts: &Parts, last: &Seen, discount: f32) -> Self {
-        let mut all = Played::default();
-        let steps: Vec<&Step> = rollout.steps().collect();
-        let seen = |at: usize| steps.get(at).map_or(last, |step| &step.seen);
-        for (who, from, to) in parts.played() {
-            let (mut gain, mut after) = (0.0f32, 0.0f32);
-            for at in (from as usize..to as usize).rev() {
-                if let Ok(row) = seen(at + 1).agents.binary_search(&who) {
-                    gain += seen(at + 1).rewards[row];
-                }
-                let Ok(row) = steps[at].seen.agents.binary_search(&who) else { continue };
-                if steps[at].choices[row] != NONE {
-                    after = gain + discount * after;
-                    gain = 0.0;
-                    all.inputs.push(steps[at].seen.inputs.row(row));
-                    all.masks.push(steps[at].seen.mask.row(row));
-                    all.choices.push(u32::from(steps[at].choices[row]));
-                    all.returns.push(after);
-                }
-            }
-        }
-        all
-    }
-}
-
 impl Episodes {
     /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
     fn note(&mut self, seen: &Seen, updates: u32) -> bool {
@@ -86,21 +56,58 @@ impl Episodes {
 }
 
 impl Reinforce {
+    /// Returns the number of inputs that do not tell the policy, which come first.
+    fn states(&self, inputs: &Array) -> usize {
+        inputs.columns() - if self.params.policies > 1 { self.params.policies as usize } else { 0 }
+    }
+
+    /// Rewards states by which the discriminator knows the policy that came there.
+    fn reward_diversity(&self, weights: &Weights, played: &mut Played) {
+        let Some((net, diversity)) = &self.discriminator else { return };
+        let states = played.inputs.columns_of(0..self.states(&played.inputs));
+        let logs = logs_of(net, weights, &states, &Array::zeros(states.rows(), self.params.policies as usize));
+        let chance = libm::log(f64::from(self.params.policies)) as f32;
+        let (weight, least) = (diversity.weight as f32, diversity.from_return as f32);
+        played.add_rewards(self.params.discount as f32, |episode, next| {
+            let known = logs.row(next)[(episode.who % self.params.policies) as usize] + chance;
+            if episode.total >= least { weight * known } else { 0.0 }
+        });
+    }
+
     /// Moves the weights along the gradient of the mean of log p (G - b), with p the probability of a decision, G what came after it and b
-    /// the mean of G; with a baseline, in units of the standard deviation of G.
+    /// the baseline ([`Played::gains`]). The discriminator learns from the same states.
     ///
     /// # Errors
     /// The first loss or gradient that is not a finite number.
-    fn update(&self, model: &Model, played: &Played) -> Result<Model, NotFinite> {
+    fn update(&self, model: &Model, played: &mut Played, now: &Now<'_>) -> Result<Model, NotFinite> {
         let mut model = model.clone();
+        self.reward_diversity(&model.weights, played);
+        let gains = played.gains(self.params.learns, self.params.baseline, self.teams.as_ref());
         let n = played.choices.len();
-        let gains = if self.params.baseline { normalised(&played.returns) } else { played.returns.clone() };
+        let (played, states) = (&*played, self.states(&played.inputs));
+        let policies = self.discriminator.as_ref().map(|(_, diversity)| {
+            let mut draws = now.draws();
+            played.policies(self.params.policies, diversity.scrambled.then_some(&mut draws))
+        });
         let found = gradients(&model.weights, n, ["the loss"], |tape, rows| {
-            let (x, mask) = (tape.input(played.inputs.part(rows.clone())), tape.input(played.masks.part(rows.clone())));
             let gain = tape.input(Array::column(gains[rows.clone()].to_vec()));
-            let logs = logs_on(tape, &self.policy, x, mask);
-            let log = tape.pick(logs, played.choices[rows].to_vec());
-            let weighted = tape.multiply(log, gain);
+            let logs = self.policy.logs_on(tape, &played.inputs, &played.masks, rows.clone());
+            let log = tape.pick(logs, played.choices[rows.clone()].to_vec());
+            let mut weighted = tape.multiply(log, gain);
+            if self.params.entropy_weight > 0.0 {
+                let p = tape.exp(logs);
+                let surprise = tape.multiply(p, logs);
+                let entropy = tape.row_sums(surprise);
+                let entropy = tape.scale(entropy, -self.params.entropy_weight as f32);
+                weighted = tape.add(weighted, entropy);
+            }
+            if let Some(((net, _), policies)) = self.discriminator.as_ref().zip(policies.as_ref()) {
+                let states = tape.input(played.inputs.part(rows.clone()).columns_of(0..states));
+                let logits = net.on(tape, states);
+                let logs = tape.log_softmax(logits);
+                let log = tape.pick(logs, policies[rows].to_vec());
+                weighted = tape.add(weighted, log);
+            }
             let sum = tape.sum(weighted);
             [tape.scale(sum, -1.0 / n as f32)]
         })?;
@@ -118,11 +125,19 @@ impl Learner for Reinforce {
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
+        params.check()?;
+        let identity = if params.policies > 1 { Identity::Policy(params.policies) } else { Identity::Shared };
+        let mut start = Start::open(Self::NAME, &params.keys(), identity, setup)?;
         let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
-        let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);
-        Ok((Reinforce { params, policy }, start))
+        let together = params.learns == Learns::Best || params.baseline == Baseline::Episode;
+        let teams = together.then(|| Teams::open(Together::Episode, setup)).transpose()?;
+        let policy = start.chooser(params.per_choice)?;
+        let discriminator = params.diversity.map(|diversity| {
+            let policies = params.policies as usize;
+            (start.net("discriminator", [start.inputs() - policies, policies], 0.01), diversity)
+        });
+        Ok((Reinforce { params, policy, teams, discriminator }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Episodes> {
@@ -140,17 +155,20 @@ impl Learner for Reinforce {
             memory.experience.rollout.clear();
         } else if memory.experience.note(seen, memory.updates) {
             let Episodes { rollout, parts } = &memory.experience;
-            let played = Played::gather(rollout, parts, seen, self.params.discount as f32);
+            let mut played = Played::gather(rollout, parts, seen, self.params.discount as f32);
             if !played.choices.is_empty() {
-                let model = self.update(&memory.model, &played)?;
+                let model = self.update(&memory.model, &mut played, now)?;
                 memory.model.set(model);
             }
             memory.updates += 1;
             memory.experience = Episodes::default();
             memory.experience.note(seen, memory.updates);
         }
-        let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.chosen(seen, &logs);
+        let logs = self.policy.logs(&memory.model.weights, &seen.inputs, &seen.mask);
+        let choices = match now.learns {
+            true => now.chosen(seen, &logs),
+            false => now.choices(seen, |row, draws| self.params.choose.of(logs.row(row), draws)),
+        };
         memory.experience.rollout.push(Step { seen: seen.clone(), choices, ..Step::default() });
         Ok(())
     }

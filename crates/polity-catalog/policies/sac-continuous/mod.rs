@@ -6,8 +6,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin, best,
-    check_positive, marked,
+    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
+    best, check_positive, marked,
 };
 use gaussians::{Gaussians, normals};
 use params::Params;
@@ -141,7 +141,7 @@ impl Learner for SacContinuous {
         Invalid::within(1..=64, "components", params.components)?;
         let aims = params.target_entropy.is_none_or(f64::is_finite);
         Invalid::unless(aims, "target_entropy", "must be a finite number")?;
-        let mut start = Start::open_for::<Numbers>(Self::NAME, &params.keys(), false, setup)?;
+        let mut start = Start::open_for::<Numbers>(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let (inputs, numbers, components) = (start.inputs(), start.choices(), params.components as usize);
         let net = start.net("policy", [inputs, Gaussians::outputs(numbers, components)], 0.01);
         if components > 1 {

@@ -5,7 +5,7 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
+    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
     check_positive, check_shares, logs_of, logs_on,
 };
 use params::Params;
@@ -103,7 +103,7 @@ impl Learner for Sac {
         params.check_shared()?;
         check_positive(&[("alpha", params.alpha)])?;
         check_shares(&[("target_entropy", params.target_entropy.unwrap_or_default())])?;
-        let mut start = Start::open(Self::NAME, &params.keys(), false, setup)?;
+        let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
         let q = Twin::new(&mut start, sizes);

@@ -1,6 +1,6 @@
 //! Files of weights, and what is said in them.
 
-use super::{Senses, logs_of};
+use super::{Chooser, Senses};
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Fault, PolicySetup};
 use polity_kernel::rng::{Draws, Stream};
@@ -28,6 +28,9 @@ pub struct About {
     /// Whether the agents choose numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continuous: bool,
+    /// Whether one network sees each choice alone, with the numbers about it, and gives its logit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_choice: bool,
     /// The numbers that an agent remembers from round to round, if it remembers some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
@@ -65,6 +68,7 @@ impl About {
             activation,
             values: false,
             continuous: false,
+            per_choice: false,
             memory: None,
         }
     }
@@ -114,7 +118,7 @@ impl About {
 /// A network that chooses, from a file of weights.
 #[derive(Clone, Debug)]
 pub struct Player {
-    policy: Mlp,
+    policy: Chooser,
     weights: Weights,
 }
 
@@ -139,10 +143,9 @@ impl Player {
             )));
         }
         let mut weights = Weights::default();
-        let sizes = [about.numbers.len(), about.choices.len()];
         // What they begin with is replaced.
         let mut draws = Draws::new(0, Stream::Learner, 0, 0);
-        let policy = net(&mut weights, "policy", sizes, (about.hidden.as_slice(), about.activation), 1.0, &mut draws);
+        let policy = Chooser::new(&about, 1.0, &mut weights, &mut draws)?;
         weights.take(&found).map_err(|error| wrong(error.to_string()))?;
         weights.finite().map_err(|error| wrong(error.to_string()))?;
         Ok((Player { policy, weights }, about))
@@ -151,6 +154,6 @@ impl Player {
     /// Returns the logarithms of the probabilities of all choices, for each row of what is seen with its mask.
     #[must_use]
     pub fn logs(&self, inputs: &Array, masks: &Array) -> Array {
-        logs_of(&self.policy, &self.weights, inputs, masks)
+        self.policy.logs(&self.weights, inputs, masks)
     }
 }

@@ -1,6 +1,8 @@
 //! Learners, and what all of them have in common as policies.
 
-use super::{About, Decision, Returns, Seen, Senses, any_offered, best, episode_return, net, sampled};
+use super::{
+    About, Chooser, Decision, Identity, Returns, Seen, Senses, any_offered, best, episode_return, net, sampled,
+};
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
@@ -177,12 +179,12 @@ impl Start {
         Start { senses, about: None, first: Weights::default(), draws, stop: None, seed, whose, rounds }
     }
 
-    /// Binds a learner to a world. `seats`: whether agents see their seats by default, if an episode has several.
+    /// Binds a learner to a world. `identity`: what an agent sees of itself by default.
     ///
     /// # Errors
     /// Keys that do not fit the world.
-    pub fn open(name: &str, keys: &Keys<'_>, seats: bool, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
-        Start::open_for::<u16>(name, keys, seats, setup)
+    pub fn open(name: &str, keys: &Keys<'_>, identity: Identity, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        Start::open_for::<u16>(name, keys, identity, setup)
     }
 
     /// Does the same for a learner whose agents decide by a `D`.
@@ -192,11 +194,11 @@ impl Start {
     pub fn open_for<D: Decision>(
         name: &str,
         keys: &Keys<'_>,
-        seats: bool,
+        identity: Identity,
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
         check_layers("hidden", keys.hidden)?;
-        let senses = Senses::open::<D>(keys.observe, keys.reward, seats, setup)?;
+        let senses = Senses::open::<D>(keys.observe, keys.reward, identity, setup)?;
         let about = About { continuous: D::NUMBERS, ..About::new(name, setup, &senses, keys.hidden, keys.activation) };
         Ok(Start { about: Some(about), stop: keys.stop, ..Start::new(senses, setup) })
     }
@@ -218,6 +220,17 @@ impl Start {
     #[must_use]
     pub fn choices(&self) -> usize {
         self.senses.choices().len()
+    }
+
+    /// Makes the network `policy`, which gives each choice a logit. `per_choice`: whether it sees each choice alone, with the numbers about it.
+    ///
+    /// # Errors
+    /// Choices that do not have the same numbers.
+    pub fn chooser(&mut self, per_choice: bool) -> Result<Chooser, Invalid> {
+        let wrong = || Invalid { key: "kind".into(), message: "a learner without weights has no network".into() };
+        let about = self.about.as_mut().ok_or_else(wrong)?;
+        about.per_choice = per_choice;
+        Chooser::new(about, 0.01, &mut self.first, &mut self.draws)
     }
 
     /// Makes a network from these inputs to these outputs, with the hidden layers of the keys. `gain`: that of the last layer.

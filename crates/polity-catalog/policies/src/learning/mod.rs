@@ -30,13 +30,13 @@ pub use learner::{
     Experience, Keys, Learner, Learning, Memory, Model, Now, Start, Trained, check_counts, check_layers,
     check_positive, check_shares, check_weights,
 };
-pub use networks::{Temperature, Twin, logs_of, logs_on, values_of};
+pub use networks::{Chooser, Temperature, Twin, logs_of, logs_on, values_of};
 pub(crate) use params::params;
 pub use params::{Exploration, LearnerParams};
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
-pub use senses::{Seen, Senses, any_offered};
+pub use senses::{Identity, Seen, Senses, any_offered};
 pub use teams::{Teams, Together, marked, own_first};
 
 use polity_kernel::rng::Draws;

@@ -1,7 +1,10 @@
 //! What networks make of what is seen.
 
-use super::Start;
+use super::{About, Start, net};
+use polity_kernel::Invalid;
+use polity_kernel::rng::Draws;
 use polity_nn::{Array, Mlp, Tape, Var, Weights, outputs};
+use std::ops::Range;
 
 /// What entropy is worth in the loss of a soft actor-critic (temperature α). Its logarithm is among the weights.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +65,114 @@ pub fn logs_on(tape: &mut Tape<'_>, net: &Mlp, x: Var, mask: Var) -> Var {
     let logits = net.on(tape, x);
     let logits = tape.add(logits, mask);
     tape.log_softmax(logits)
+}
+
+/// A network that gives each choice a logit.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    net: Mlp,
+    /// What is seen of each choice; `None`: the network sees everything, and has an output for each choice.
+    per_choice: Option<PerChoice>,
+}
+
+/// Which columns of what is seen are about which choice.
+#[derive(Clone, Debug)]
+struct PerChoice {
+    /// Those about no choice.
+    common: Vec<usize>,
+    /// Those about each choice, the same quantities in the same order.
+    own: Vec<Vec<usize>>,
+}
+
+impl PerChoice {
+    /// Sorts numbers by their names: `NAME-x` is about the choice `NAME`.
+    fn of(numbers: &[String], choices: &[String]) -> Result<Self, Invalid> {
+        let about = |choice: &String| -> Vec<(usize, &str)> {
+            let prefix = format!("{choice}-");
+            let of = |(column, name): (usize, &'_ String)| Some((column, name.as_str().strip_prefix(&prefix)?.len()));
+            let found = numbers.iter().enumerate().filter_map(of);
+            found.map(|(column, length)| (column, &numbers[column][numbers[column].len() - length..])).collect()
+        };
+        let all: Vec<_> = choices.iter().map(about).collect();
+        let quantities = |of: &[(usize, &str)]| of.iter().map(|(_, what)| (*what).to_owned()).collect::<Vec<_>>();
+        let first = all.first().map(|of| quantities(of)).unwrap_or_default();
+        let odd = choices.iter().zip(&all).find(|(_, of)| of.is_empty() || quantities(of) != first);
+        if let Some((choice, of)) = odd {
+            let message = format!(
+                "needs the same numbers `CHOICE-...` for each choice; `{}` has {}, and `{choice}` has {}",
+                choices[0],
+                listed(&first),
+                listed(&quantities(of)),
+            );
+            return Err(Invalid { key: "per_choice".into(), message });
+        }
+        let own: Vec<Vec<usize>> = all.iter().map(|of| of.iter().map(|(column, _)| *column).collect()).collect();
+        let common = (0..numbers.len()).filter(|column| !own.iter().any(|own| own.contains(column))).collect();
+        Ok(PerChoice { common, own })
+    }
+
+    /// Returns what the network sees of each choice, row by row: a row for each choice.
+    fn seen(&self, inputs: &Array) -> Array {
+        let columns = self.common.len() + self.own[0].len();
+        let mut data = Vec::with_capacity(inputs.rows() * self.own.len() * columns);
+        for row in 0..inputs.rows() {
+            let row = inputs.row(row);
+            for own in &self.own {
+                data.extend(self.common.iter().chain(own).map(|column| row[*column]));
+            }
+        }
+        Array::new(inputs.rows() * self.own.len(), columns, data)
+    }
+}
+
+/// Returns names for a message.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names.iter().map(|name| format!("`-{name}`")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Chooser {
+    /// Makes the network that a file of weights tells of. `gain`: that of its last layer.
+    ///
+    /// # Errors
+    /// A network for each choice alone, where the choices do not have the same numbers.
+    pub fn new(about: &About, gain: f64, weights: &mut Weights, draws: &mut Draws) -> Result<Self, Invalid> {
+        let per_choice = about.per_choice.then(|| PerChoice::of(&about.numbers, &about.choices)).transpose()?;
+        let sizes = match &per_choice {
+            Some(of) => [of.common.len() + of.own[0].len(), 1],
+            None => [about.numbers.len(), about.choices.len()],
+        };
+        let net = net(weights, "policy", sizes, (about.hidden.as_slice(), about.activation), gain, draws);
+        Ok(Chooser { net, per_choice })
+    }
+
+    /// Returns the logarithms of the probabilities of all choices for these rows of what is seen.
+    pub fn logs_on(&self, tape: &mut Tape<'_>, inputs: &Array, masks: &Array, rows: Range<usize>) -> Var {
+        let (seen, mask) = (inputs.part(rows.clone()), tape.input(masks.part(rows)));
+        match &self.per_choice {
+            Some(of) => {
+                let x = tape.input(of.seen(&seen));
+                let logits = self.net.on(tape, x);
+                let logits = tape.reshape(logits, of.own.len());
+                let logits = tape.add(logits, mask);
+                tape.log_softmax(logits)
+            }
+            None => {
+                let x = tape.input(seen);
+                logs_on(tape, &self.net, x, mask)
+            }
+        }
+    }
+
+    /// Returns the logarithms of the probabilities of all choices, for each row of what is seen with its mask ([`super::Seen::mask`]).
+    #[must_use]
+    pub fn logs(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
+        let [logs] = outputs(weights, inputs.rows(), |tape, rows| [self.logs_on(tape, inputs, masks, rows)]);
+        logs
+    }
 }
 
 /// Two networks that estimate the same values. The lesser of both counts, since errors make a single one too high where it is maximised.

@@ -35,6 +35,19 @@ enum Sight {
     Shown(NumberSlot),
     /// 1 for the agents on this seat of their episodes, 0 for others.
     Seat(AgentId),
+    /// 1 for the agents who follow this policy of so many, 0 for others.
+    Policy(AgentId, AgentId),
+}
+
+/// What an agent sees of itself by default, by which agents that share a network are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Nothing: all agents are alike.
+    Shared,
+    /// Its seat, if an episode has several.
+    Seat,
+    /// Which of so many policies it follows: agent `k` follows policy `k` modulo this number.
+    Policy(u32),
 }
 
 /// A choice: an action, or one option of an action; or an action that takes a number.
@@ -115,30 +128,41 @@ pub(super) fn about_turns(name: &str) -> bool {
 
 impl Senses {
     /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards. Besides what
-    /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on.
-    /// `seats`: whether it sees its seat by default, if an episode has several. The agents decide by a `D`.
+    /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on;
+    /// and the policy that it follows, of several in one network: `policy-0` and so on. The agents decide by a `D`.
     ///
     /// # Errors
     /// A world without numbers, without such numbers, without a reward, or without actions for such decisions.
     pub fn open<D: Decision>(
         observe: Option<&[String]>,
         reward: &str,
-        seats: bool,
+        identity: Identity,
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
         let shown = setup.interface.numbers().map(|field| field.name.to_string());
         let all = shown.filter(|name| name != reward && !about_turns(name));
-        let places =
-            (0..setup.interface.seats.filter(|n| seats && *n > 1).unwrap_or(0)).map(|seat| format!("seat-{seat}"));
-        let names: Vec<String> = observe.map_or_else(|| all.chain(places).collect(), <[String]>::to_vec);
+        let (kind, of) = match identity {
+            Identity::Shared => ("", 0),
+            Identity::Seat => ("seat", setup.interface.seats.filter(|seats| *seats > 1).unwrap_or(0)),
+            Identity::Policy(policies) => ("policy", policies),
+        };
+        let own = (0..of).map(|k| format!("{kind}-{k}"));
+        let names: Vec<String> = match (observe, identity) {
+            (None, _) => all.chain(own).collect(),
+            // Without it all policies would be one.
+            (Some(observe), Identity::Policy(_)) => observe.iter().cloned().chain(own).collect(),
+            (Some(observe), _) => observe.to_vec(),
+        };
         let message = format!("the world `{}` shows no numbers to learn from", setup.world);
         Invalid::unless(!names.is_empty(), if observe.is_some() { "observe" } else { "kind" }, message)?;
+        let numbered = |name: &str, kind: &str| name.strip_prefix(kind).and_then(|k| k.parse::<AgentId>().ok());
+        let policies = names.iter().filter(|name| numbered(name, "policy-").is_some()).count() as AgentId;
         let slot = |name: String| {
-            let seat = name.strip_prefix("seat-").and_then(|seat| seat.parse().ok());
-            let sight = match (setup.number(&name), seat) {
-                (Ok(slot), _) => Sight::Shown(slot),
-                (_, Some(seat)) if setup.interface.seats.is_some_and(|seats| seat < seats) => Sight::Seat(seat),
-                (Err(error), _) => return Err(Invalid { key: "observe".into(), ..error }),
+            let sight = match (setup.number(&name), numbered(&name, "seat-"), numbered(&name, "policy-")) {
+                (Ok(slot), ..) => Sight::Shown(slot),
+                (_, Some(seat), _) if setup.interface.seats.is_some_and(|seats| seat < seats) => Sight::Seat(seat),
+                (.., Some(policy)) if policy < policies => Sight::Policy(policy, policies),
+                (Err(error), ..) => return Err(Invalid { key: "observe".into(), ..error }),
             };
             Ok((name, sight))
         };
@@ -208,6 +232,7 @@ impl Senses {
         let sight = |(_, sight): &(String, Sight)| match sight {
             Sight::Shown(slot) => number(*slot) as f32,
             Sight::Seat(seat) => f32::from(u8::from(who % self.seats == *seat)),
+            Sight::Policy(policy, of) => f32::from(u8::from(who % of == *policy)),
         };
         let inputs: Vec<f32> = self.numbers.iter().map(sight).collect();
         let offered = |choice: &Choice| choice.offered.is_none_or(|slot| number(slot) != 0.0);

@@ -75,6 +75,12 @@ impl Teams {
         self.count
     }
 
+    /// Returns the episode of an agent of the cohort, from 0.
+    #[must_use]
+    pub fn of(&self, who: AgentId) -> usize {
+        (who - self.first) as usize / self.seats
+    }
+
     /// Returns who sits where in a team.
     fn member(&self, team: usize, seat: usize) -> AgentId {
         let episode = if self.strangers { (team + seat) % self.count } else { team };

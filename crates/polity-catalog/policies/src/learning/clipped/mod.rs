@@ -6,7 +6,9 @@ mod params;
 mod tests;
 mod update;
 
-use super::{Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained, logs_on};
+use super::{
+    Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained, logs_on,
+};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -84,7 +86,8 @@ impl<K: Kind> Learner for Clipped<K> {
         params.check()?;
         let together = params.critic.unwrap_or(K::CRITIC);
         let teams = (together != Together::Alone).then(|| Teams::open(together, setup)).transpose()?;
-        let mut start = Start::open(K::NAME, &params.keys(), K::CRITIC != Together::Alone, setup)?;
+        let identity = if K::CRITIC == Together::Alone { Identity::Shared } else { Identity::Seat };
+        let mut start = Start::open(K::NAME, &params.keys(), identity, setup)?;
         let (inputs, choices) = (start.inputs(), start.choices());
         let memory = params.memory.as_ref().map(|source| Recurrent::open(source, &mut start)).transpose()?;
         let remembered = memory.as_ref().map_or(0, Recurrent::size);

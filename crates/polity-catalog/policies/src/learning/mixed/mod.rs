@@ -6,8 +6,8 @@ mod params;
 pub(crate) mod testing;
 
 use super::{
-    Data, Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered, best,
-    logs_on, values_of,
+    Data, Identity, Learner, LearnerParams, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained, any_offered,
+    best, logs_on, values_of,
 };
 pub use mixer::{Concave, Conservative, Hyper, Mixed, Mixer, MixerKeys, Monotonic, Penalty, Sum};
 pub use params::Params;
@@ -188,7 +188,7 @@ impl<K: Kind> Learner for Mixing<K> {
     fn open(params: Params<K::Keys>, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
         let teams = Teams::open(params.together, setup)?;
-        let mut start = Start::open(K::NAME, &params.keys(), true, setup)?;
+        let mut start = Start::open(K::NAME, &params.keys(), Identity::Seat, setup)?;
         let sizes = [start.inputs(), start.choices()];
         // What agents do by themselves is in the file of weights as `policy`.
         let q = start.net("policy", sizes, 1.0);
