@@ -135,6 +135,81 @@ impl Gru {
     }
 }
 
+/// Experts, of which a gate chooses some for each row (Shazeer et al. 2017). What comes out is the sum of what they make of the row, each
+/// times its probability. With one expert a row this is the layer of the Switch Transformer (Fedus et al. 2021).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Experts {
+    gate: Dense,
+    experts: Vec<Mlp>,
+    chosen: usize,
+}
+
+impl Experts {
+    /// Makes so many experts with layers of these sizes, of which `chosen` serve a row.
+    pub fn new(
+        weights: &mut Weights,
+        name: &str,
+        sizes: &[usize],
+        [experts, chosen]: [usize; 2],
+        activation: Activation,
+        draws: &mut Draws,
+    ) -> Self {
+        let from = sizes.first().copied().unwrap_or(0);
+        let gate = Dense::new(weights, &format!("{name}.gate"), [from, experts], 1.0, draws);
+        let expert = |i| Mlp::new(weights, &format!("{name}.{i}"), sizes, activation, 1.0, draws);
+        Experts { gate, experts: (0..experts).map(expert).collect(), chosen }
+    }
+
+    /// Returns the logarithms of the probabilities of all experts for each row.
+    pub fn gates(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let logits = self.gate.on(tape, x);
+        tape.log_softmax(logits)
+    }
+
+    /// Returns which experts serve which rows: a 1 in the row and the column of the expert, 0 elsewhere. `gates`: as from
+    /// [`Experts::gates`]. With a `capacity` an expert serves this many rows at most, those before others; first choices of all rows come
+    /// before second ones.
+    #[must_use]
+    pub fn served(&self, gates: &Array, capacity: Option<usize>) -> Array {
+        let (rows, columns) = (gates.rows(), gates.columns());
+        let mut served = Array::zeros(rows, columns);
+        let mut left = vec![capacity.unwrap_or(rows); columns];
+        let ranked = |row: usize| {
+            let mut order: Vec<usize> = (0..columns).collect();
+            // Of equal experts the first.
+            order.sort_by(|a, b| gates.row(row)[*b].total_cmp(&gates.row(row)[*a]));
+            order
+        };
+        let orders: Vec<Vec<usize>> = (0..rows).map(ranked).collect();
+        for rank in 0..self.chosen.min(columns) {
+            for (row, order) in orders.iter().enumerate() {
+                let expert = order[rank];
+                if left[expert] > 0 {
+                    left[expert] -= 1;
+                    served.data_mut()[row * columns + expert] = 1.0;
+                }
+            }
+        }
+        served
+    }
+
+    /// Returns what the experts make of a batch. `gates` and `served`: as from [`Experts::gates`] and [`Experts::served`]. A row that no
+    /// expert serves becomes 0.
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var, gates: Var, served: Array) -> Var {
+        let served = tape.input(served);
+        let p = tape.exp(gates);
+        let p = tape.multiply(p, served);
+        let parts: Vec<Var> = self.experts.iter().map(|expert| expert.on(tape, x)).collect();
+        let weigh = |(i, part): (usize, Var)| {
+            let own = tape.columns(p, i, 1);
+            tape.row_times(own, part)
+        };
+        let parts: Vec<Var> = parts.into_iter().enumerate().map(weigh).collect();
+        let sum = |sum, part| tape.add(sum, part);
+        parts.into_iter().reduce(sum).unwrap_or(x)
+    }
+}
+
 /// Returns a matrix whose shorter side is orthonormal, times a gain (Saxe et al. 2014).
 fn orthogonal(rows: usize, columns: usize, gain: f64, draws: &mut Draws) -> Array {
     let (many, long) = (rows.min(columns), rows.max(columns));

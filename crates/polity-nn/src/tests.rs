@@ -319,3 +319,32 @@ fn speed() {
         println!("MLP {hidden}, batch {batch}: {} µs (median), {} µs (least)", times[100], times[0]);
     }
 }
+
+#[test]
+fn experts_serve_the_rows_that_choose_them() {
+    let mut draws = draws(8);
+    let mut weights = Weights::default();
+    let experts = Experts::new(&mut weights, "experts", &[3, 5, 2], [4, 2], Activation::Tanh, &mut draws);
+    let x = random(6, 3, &mut draws);
+    let gates = |weights: &Weights| {
+        let mut tape = Tape::new(weights);
+        let x = tape.input(x.clone());
+        let gates = experts.gates(&mut tape, x);
+        tape.value(gates).clone()
+    };
+    let served = experts.served(&gates(&weights), None);
+    assert!((0..6).all(|row| served.row(row).iter().sum::<f32>() == 2.0));
+    check(&weights, |tape| {
+        let x = tape.input(x.clone());
+        let gates = experts.gates(tape, x);
+        let y = experts.on(tape, x, gates, served.clone());
+        let square = tape.square(y);
+        tape.sum(square)
+    });
+    // Three rows want the first expert most; the second choices are 1, 2, 1.
+    let gates = Array::new(3, 3, vec![-0.1, -1.0, -2.0, -0.1, -2.0, -1.0, -0.1, -1.0, -3.0]);
+    let experts =
+        |chosen| Experts::new(&mut Weights::default(), "e", &[1, 1], [3, chosen], Activation::Tanh, &mut draws.clone());
+    assert_eq!(experts(1).served(&gates, Some(2)).data(), [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(experts(2).served(&gates, Some(1)).data(), [1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+}

@@ -82,7 +82,8 @@ impl Reinforce {
     fn update(&self, model: &Model, played: &mut Played, now: &Now<'_>) -> Result<Model, NotFinite> {
         let mut model = model.clone();
         self.reward_diversity(&model.weights, played);
-        let gains = played.gains(self.params.learns, self.params.baseline, self.teams.as_ref());
+        let learns = if now.round < self.params.best_from { Learns::All } else { self.params.learns };
+        let gains = played.gains(learns, self.params.baseline, self.teams.as_ref());
         let n = played.choices.len();
         let (played, states) = (&*played, self.states(&played.inputs));
         let policies = self.discriminator.as_ref().map(|(_, diversity)| {

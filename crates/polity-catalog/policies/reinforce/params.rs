@@ -17,7 +17,9 @@ params! {
         per_choice: bool = false,
         /// Which episodes are learned from.
         learns: Learns = Learns::All,
-        /// What is subtracted from returns. Only for `learns: all`.
+        /// With `learns: best`, the round before which those of all agents are learned from.
+        best_from: u32 = 0,
+        /// What is subtracted from returns, if those of all agents are learned from.
         baseline: Baseline = Baseline::Batch,
         /// Weight of the entropy in the loss, with which choices stay random for longer; at least 0.
         entropy_weight: f64 = 0.0,

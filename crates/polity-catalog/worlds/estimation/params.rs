@@ -29,6 +29,8 @@ pub enum Kind {
     Steering(Steering),
     /// Fits a mixture of logistic experts with a softmax gate to more and more points.
     SoftmaxGating(Gating),
+    /// Learns a small mixture of experts whose experts serve a limited number of a batch's queries, and has somebody fill the batch.
+    ExpertBuffers(Buffers),
 }
 
 impl Default for Kind {
@@ -337,5 +339,68 @@ impl Gating {
         Invalid::within(2..=8, "study.softmax-gating.rounds", self.rounds)?;
         Invalid::within(0.0..=1.0, "study.softmax-gating.spread", self.spread)?;
         Invalid::within(1..=10_000, "study.softmax-gating.iterations", self.iterations)
+    }
+}
+
+/// With whose queries a query is put into a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Batch {
+    /// With those of an attacker, which come first.
+    #[default]
+    Attacked,
+    /// With those of others, which are drawn like itself and come first.
+    Shared,
+    /// With none.
+    Alone,
+    /// With queries drawn at random from the attacker's and three times as many of others, in random order.
+    Mixed,
+}
+
+/// A classifier with experts, each of which serves a limited number of the queries of a batch. The query of a victim comes with others.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Buffers {
+    /// Experts; 2 to 32.
+    pub(super) experts: u32,
+    /// Queries of a batch; 2 to 64.
+    pub(super) batch: u32,
+    /// How many queries an expert serves, as a multiple of its share of a batch; above 0, at most 32.
+    pub(super) slack: f64,
+    /// Who else is in the batch.
+    pub(super) with: Batch,
+    /// Changes of a query that the attacker tries; 0 to 10,000.
+    pub(super) tries: u32,
+    /// A placebo: the attacker aims at an expert that does not serve the victim, with the same work.
+    pub(super) misled: bool,
+    /// A placebo: the classifier learns classes that are dealt out anew among the points.
+    pub(super) shuffled: bool,
+    /// Queries of victims, each with a batch of its own; 1 to 10,000.
+    pub(super) victims: u32,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers {
+            experts: 4,
+            batch: 16,
+            slack: 2.0,
+            with: Batch::Attacked,
+            tries: 50,
+            misled: false,
+            shuffled: false,
+            victims: 20,
+        }
+    }
+}
+
+impl Buffers {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        Invalid::within(2..=32, "study.expert-buffers.experts", self.experts)?;
+        Invalid::within(2..=64, "study.expert-buffers.batch", self.batch)?;
+        let message = format!("must be above 0 and at most 32, is {}", self.slack);
+        Invalid::unless(self.slack > 0.0 && self.slack <= 32.0, "study.expert-buffers.slack", message)?;
+        Invalid::within(0..=10_000, "study.expert-buffers.tries", self.tries)?;
+        Invalid::within(1..=10_000, "study.expert-buffers.victims", self.victims)
     }
 }

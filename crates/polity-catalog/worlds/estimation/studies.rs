@@ -1,5 +1,6 @@
 //! The studies.
 
+mod buffers;
 mod digits;
 mod filter;
 mod gating;
@@ -26,6 +27,7 @@ pub(super) fn open(kind: Kind, setup: &WorldSetup<'_>) -> Result<Box<dyn Experim
         Kind::ParticleFilter(params) => Box::new(filter::Tracking::open(params)?),
         Kind::Steering(params) => Box::new(steering::Vehicles::open(params)?),
         Kind::SoftmaxGating(params) => Box::new(gating::Fits::open(params)?),
+        Kind::ExpertBuffers(params) => Box::new(buffers::Queries::open(params)?),
     })
 }
 

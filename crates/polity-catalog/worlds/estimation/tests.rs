@@ -129,3 +129,23 @@ fn what_does_not_fit_is_refused_with_its_key() {
         assert!(error.contains(key), "{error}");
     }
 }
+
+#[test]
+fn a_full_buffer_changes_the_answer_to_the_last_query() {
+    let of = |more: &Value, name: &str| {
+        let mut buffers = json!({"victims": 30});
+        more.as_object().unwrap().iter().for_each(|(key, value)| buffers[key] = value.clone());
+        last(&without_error(study(6, 4, &json!({"expert-buffers": buffers})), name), name)
+    };
+    assert!(of(&json!({}), "accuracy") > 0.98);
+    assert_eq!(of(&json!({}), "dropped"), 1.0);
+    assert!(of(&json!({}), "flipped") > 0.5);
+    // An attack on another expert leaves room for the victim, and so do buffers for all and batches of one.
+    for none in [json!({"misled": true}), json!({"slack": 4}), json!({"with": "alone"})] {
+        assert_eq!((of(&none, "dropped"), of(&none, "flipped")), (0.0, 0.0), "{none}");
+    }
+    let mixed = of(&json!({"with": "mixed"}), "dropped");
+    assert!(mixed > 0.0 && mixed < 0.3, "{mixed}");
+    let why = refused(&study(1, 1, &json!({"expert-buffers": {"slack": 0}})));
+    assert!(why.contains("study.expert-buffers.slack"), "{why}");
+}
