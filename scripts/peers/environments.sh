@@ -14,14 +14,14 @@ peer_environments() {
         case $name in
         plain) python_environment --exact "$folder/plain" numpy==2.4.6 gymnasium==1.4.0 pettingzoo==1.27.0 mpe2==1.1.1 || return ;;
         jax)
-            python_environment --exact "$folder/jax" jaxmarl==0.2.0 || return
+            python_environment --exact "$folder/jax" jaxmarl==0.2.0 six==1.17.0 || return
             peer_file "$folder/ippo_ff_mpe.py" a65d2a5f93d5b961142796108eeaef7edf8f87a7e007060dfc593373ce11f882 \
                 https://raw.githubusercontent.com/FLAIROx/JaxMARL/c793d095618c6d3edfb5632802348f57b70a4b94/baselines/IPPO/ippo_ff_mpe.py
             ;;
         torch)
             # pufferlib-core wants this PyTorch and no other.
             python_environment --exact "$folder/torch" torch==2.9.0 vmas==1.5.2 stable-baselines3==2.9.0 pufferlib-core==3.0.23 gymnasium==1.4.0 \
-                tensorboard==2.21.0 || return
+                tensorboard==2.21.0 pygame==2.6.1 || return
             ;;
         # It asks for an older Python than it needs, and for an older PyTorch than there is for this one.
         cleanrl)
