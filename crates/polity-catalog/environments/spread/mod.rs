@@ -35,13 +35,15 @@ pub struct Params {
     players: u32,
     /// Steps of an episode; 1 to 100,000.
     steps: u32,
+    /// Quarter turns to the left by which all places are turned at the start; 0 to 3. For tests of policies that treat them alike.
+    turned: u32,
     /// Weight of an agent's own collisions in its reward, beside what all agents share; 0 to 1.
     own: f64,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { players: 3, steps: 25, own: 0.5 }
+        Params { players: 3, steps: 25, turned: 0, own: 0.5 }
     }
 }
 
@@ -74,6 +76,7 @@ impl Environment for Spread {
     fn open(params: Params, _: &WorldSetup<'_>, declare: &mut DeclareEnvironment<Self>) -> Result<Self, Invalid> {
         Invalid::within(1..=20, "players", params.players)?;
         Invalid::within(1..=100_000, "steps", params.steps)?;
+        Invalid::within(0..=3, "turned", params.turned)?;
         Invalid::within(0.0..=1.0, "own", params.own)?;
         let players = params.players as usize;
         declare_own(declare);
@@ -98,7 +101,12 @@ impl Environment for Spread {
 
     fn reset(&self, _: &Item, draws: &mut Draws) -> Scene {
         let n = self.params.players as usize;
-        Scene::scatter(n, n, 1.0, draws)
+        let mut scene = Scene::scatter(n, n, 1.0, draws);
+        for _ in 0..self.params.turned {
+            let places = scene.agents.iter_mut().map(|body| &mut body.at).chain(&mut scene.landmarks);
+            places.for_each(|at| *at = [-at[1], at[0]]);
+        }
+        scene
     }
 
     fn accepts(&self, scene: &Scene) -> Result<(), String> {

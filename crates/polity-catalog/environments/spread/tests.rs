@@ -93,3 +93,19 @@ fn wrong_parameters_are_refused() {
         assert!(why.contains(key), "{why}");
     }
 }
+
+#[test]
+fn places_are_turned_at_the_start() {
+    let scene = |turned| {
+        let params = Params { turned, ..Params::default() };
+        let environment = Spread { params, landmarks: TableSlot(0, 2), others: TableSlot(1, 2) };
+        environment.reset(&Default::default(), &mut Draws::new(4, Stream::Episode, 0, 0))
+    };
+    let (upright, left, upside_down) = (scene(0), scene(1), scene(2));
+    for (at, [turned, over]) in
+        upright.landmarks.iter().zip(left.landmarks.iter().zip(&upside_down.landmarks).map(|(a, b)| [a, b]))
+    {
+        assert_eq!((*turned, *over), ([-at[1], at[0]], [-at[0], -at[1]]));
+    }
+    assert_eq!(left.agents[2].at, [-upright.agents[2].at[1], upright.agents[2].at[0]]);
+}

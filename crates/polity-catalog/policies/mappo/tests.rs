@@ -107,3 +107,47 @@ fn a_cohort_must_hold_whole_episodes() {
     let why = refused(&scenario);
     assert!(why.contains("no episodes"), "{why}");
 }
+
+/// Pairs who guess what the other one has. `more`: further keys of the policy.
+fn guessing(rounds: u32, more: &Value) -> Value {
+    let mut scenario = spreading(1, rounds, more);
+    scenario["cohorts"][0]["policy"]["observe"] = json!(["bit"]);
+    scenario["world"] = json!({
+        "kind": "formula-game", "players": 2, "rounds": 1,
+        "actions": {"guess": {"options": ["zero", "one"], "doc": "what the other has"}},
+        "variables": {"bit": {"initial": "1 if chance(0.5) else 0"}},
+        "phases": [{"actions": ["guess"]}],
+        "payoff": "1 if (guess == \"one\") == (bit.sum - bit > 0) else 0",
+        "observations": {"bit": {"value": "bit", "doc": "what you have"}},
+    });
+    scenario
+}
+
+#[test]
+fn what_others_see_is_known_by_their_messages_alone() {
+    let reached = |more: Value| metric(play(&guessing(1_500, &more)).rounds.last().unwrap(), "episode-return.mean");
+    let told = reached(json!({"messages": 4, "stop": 1_400}));
+    assert!(told > 0.95, "{told}");
+    for (why, more) in [
+        ("no messages", json!({"stop": 1_400})),
+        ("messages of others who play elsewhere", json!({"messages": 4, "critic": "strangers", "stop": 1_400})),
+    ] {
+        let guessed = reached(more);
+        assert!(guessed < 0.8, "{why}: {guessed}");
+    }
+    let why = refused(&guessing(1, &json!({"messages": 4, "critic": "alone"})));
+    assert!(why.contains("messages") && why.contains("critic: episode"), "{why}");
+    let why = refused(&guessing(1, &json!({"symmetry": "quarter-turns"})));
+    assert!(why.contains("symmetry") && why.contains("`up`"), "{why}");
+}
+
+#[test]
+fn weights_of_networks_that_only_their_learner_has_are_refused_by_others() {
+    let mut scenario = guessing(30, &json!({"messages": 4}));
+    let weights = play(&scenario).society.weights().unwrap().remove(0).1;
+    let inputs =
+        || Inputs { bytes: [("weights.safetensors".to_owned(), weights.clone().into())].into(), ..Inputs::default() };
+    scenario["cohorts"][0]["policy"] = json!({"kind": "learned", "weights": {"file": "weights.safetensors"}});
+    let why = open(&scenario, &inputs(), 1).err().unwrap().to_string();
+    assert!(why.contains("{kind: mappo, messages: 4, weights: ..., stop: 0}"), "{why}");
+}

@@ -84,8 +84,14 @@ impl Reinforce {
         self.reward_diversity(&model.weights, played);
         let learns = if now.round < self.params.best_from { Learns::All } else { self.params.learns };
         let gains = played.gains(learns, self.params.baseline, self.teams.as_ref());
-        let n = played.choices.len();
-        let (played, states) = (&*played, self.states(&played.inputs));
+        // Only those that count change the policy; the discriminator learns from all.
+        let counts: Vec<u32> = (0u32..).zip(&gains).filter(|(_, gain)| **gain != 0.0).map(|(row, _)| row).collect();
+        let some = learns == Learns::Best && self.discriminator.is_none() && !counts.is_empty();
+        let (played, gains) = match some {
+            true => (&played.only(&counts), counts.iter().map(|row| gains[*row as usize]).collect()),
+            false => (&*played, gains),
+        };
+        let (n, states) = (played.choices.len(), self.states(&played.inputs));
         let policies = self.discriminator.as_ref().map(|(_, diversity)| {
             let mut draws = now.draws();
             played.policies(self.params.policies, diversity.scrambled.then_some(&mut draws))

@@ -58,6 +58,17 @@ impl Played {
         all
     }
 
+    /// Returns these decisions alone, without their episodes.
+    pub fn only(&self, rows: &[u32]) -> Self {
+        Played {
+            inputs: self.inputs.pick(rows),
+            masks: self.masks.pick(rows),
+            choices: rows.iter().map(|row| self.choices[*row as usize]).collect(),
+            returns: rows.iter().map(|row| self.returns[*row as usize]).collect(),
+            episodes: Vec::new(),
+        }
+    }
+
     /// Adds further rewards for what decisions led to, and what they are worth to the decisions before. `reward`: that of the state in which
     /// the next decision of an episode was taken, given as the place of that decision.
     pub fn add_rewards(&mut self, discount: f32, reward: impl Fn(&Episode, usize) -> f32) {

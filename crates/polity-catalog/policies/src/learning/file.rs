@@ -31,6 +31,9 @@ pub struct About {
     /// Whether one network sees each choice alone, with the numbers about it, and gives its logit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_choice: bool,
+    /// The keys of a network that only its learner has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// The numbers that an agent remembers from round to round, if it remembers some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
@@ -69,6 +72,7 @@ impl About {
             values: false,
             continuous: false,
             per_choice: false,
+            network: None,
             memory: None,
         }
     }
@@ -135,6 +139,10 @@ impl Player {
             return Err(wrong(format!(
                 "their agents remember, which only their learner does; play them with `{play}`"
             )));
+        }
+        if let Some(keys) = &about.network {
+            let play = format!("{{kind: {}, {keys}, weights: ..., stop: 0}}", about.learner);
+            return Err(wrong(format!("only their learner has such a network; play them with `{play}`")));
         }
         if about.continuous {
             let play = format!("{{kind: {}, weights: ..., stop: 0}}", about.learner);

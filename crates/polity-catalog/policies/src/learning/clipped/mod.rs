@@ -4,11 +4,10 @@ mod memory;
 mod params;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod update;
 
-use super::{
-    Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained, logs_on,
-};
+use super::{Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -16,6 +15,8 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, outputs};
 use std::marker::PhantomData;
+pub use turns::Symmetry;
+use turns::Turns;
 
 /// A kind of proximal policy optimisation.
 pub trait Kind: Send + Sync + 'static {
@@ -32,6 +33,10 @@ pub struct Clipped<K> {
     params: Params,
     policy: Mlp,
     value: Mlp,
+    /// What each agent tells the others before all decide.
+    message: Option<Mlp>,
+    /// What the networks treat alike.
+    turns: Option<Turns>,
     /// What agents remember from round to round.
     memory: Option<Recurrent>,
     teacher: Option<Player>,
@@ -70,9 +75,33 @@ impl<K: Kind> Clipped<K> {
     /// Returns the logarithms of the probabilities of all choices, and what can be expected, for what an agent sees, what its critic sees,
     /// and its mask. `state`: what it remembers.
     fn heads(&self, tape: &mut Tape<'_>, [x, view, mask]: [Var; 3], state: Option<Var>) -> [Var; 2] {
-        let with = |tape: &mut Tape<'_>, of: Var| state.map_or(of, |state| tape.join(&[of, state]));
-        let (x, view) = (with(tape, x), with(tape, view));
-        [logs_on(tape, &self.policy, x, mask), self.value.on(tape, view)]
+        let network = |tape: &mut Tape<'_>, [x, view]: [Var; 2]| {
+            let heard = self.heard(tape, view);
+            let inputs: Vec<Var> = [Some(x), heard, state].into_iter().flatten().collect();
+            let x = if inputs.len() == 1 { x } else { tape.join(&inputs) };
+            let view = state.map_or(view, |state| tape.join(&[view, state]));
+            [self.policy.on(tape, x), self.value.on(tape, view)]
+        };
+        let [logits, value] = match &self.turns {
+            Some(turns) => turns.mean(tape, [x, view], network),
+            None => network(tape, [x, view]),
+        };
+        let logits = tape.add(logits, mask);
+        [tape.log_softmax(logits), value]
+    }
+
+    /// Returns the mean of the messages that an agent gets. `view`: what it sees, then what the others see.
+    fn heard(&self, tape: &mut Tape<'_>, view: Var) -> Option<Var> {
+        let (message, seats) = (self.message.as_ref()?, self.teams.as_ref()?.seats());
+        let numbers = tape.value(view).columns() / seats;
+        let mut said = Vec::with_capacity(seats);
+        for other in 1..seats {
+            let seen = tape.columns(view, other * numbers, numbers);
+            let logits = message.on(tape, seen);
+            said.push(tape.tanh(logits));
+        }
+        let sum = said.into_iter().reduce(|sum, said| tape.add(sum, said))?;
+        Some(tape.scale(sum, 1.0 / (seats - 1) as f32))
     }
 }
 
@@ -91,7 +120,20 @@ impl<K: Kind> Learner for Clipped<K> {
         let (inputs, choices) = (start.inputs(), start.choices());
         let memory = params.memory.as_ref().map(|source| Recurrent::open(source, &mut start)).transpose()?;
         let remembered = memory.as_ref().map_or(0, Recurrent::size);
-        let policy = start.net("policy", [inputs + remembered, choices], 0.01);
+        let message = (params.messages > 0).then(|| start.net("message", [inputs, params.messages], 1.0));
+        let others = teams.as_ref().map_or(0, |teams| teams.seats() - 1);
+        let why = "needs others in the episode whom the critic sees (`critic: episode`)";
+        Invalid::unless(message.is_none() || others > 0, "messages", why)?;
+        let turns = params
+            .symmetry
+            .map(|symmetry| Turns::of(symmetry, &start.senses.numbers(), &start.senses.choices()))
+            .transpose()?;
+        if let Some(about) = &mut start.about {
+            let messages = message.as_ref().map(|_| format!("messages: {}", params.messages));
+            let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
+            about.network = [messages, symmetry].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
+        }
+        let policy = start.net("policy", [inputs + params.messages + remembered, choices], 0.01);
         let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats) + remembered, 1], 1.0);
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
@@ -102,7 +144,7 @@ impl<K: Kind> Learner for Clipped<K> {
         });
         let teacher =
             teacher.transpose().map_err(|error| Invalid { key: format!("teacher.{}", error.key), ..error })?;
-        Ok((Clipped { params, policy, value, memory, teacher, teams, kind: PhantomData }, start))
+        Ok((Clipped { params, policy, value, message, turns, memory, teacher, teams, kind: PhantomData }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Lived> {

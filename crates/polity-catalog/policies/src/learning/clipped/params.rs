@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::MemorySource;
+use super::{MemorySource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -16,6 +16,10 @@ params! {
         critic: Option<Together> = None,
         /// What agents remember from round to round of an episode. Default: nothing.
         memory: Option<MemorySource> = None,
+        /// Numbers that each agent sends to the others that its critic sees, before all decide; 0 to 1,024. What an agent gets is their mean.
+        messages: usize = 0,
+        /// Under what the world looks the same, so that the network does, too. Default: nothing.
+        symmetry: Option<Symmetry> = None,
         /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
         weights: Option<WeightsSource> = None,
         /// Rounds between updates (horizon T).
@@ -45,6 +49,9 @@ impl Params {
     /// Checks that every number is in its range.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         self.check_shared()?;
+        Invalid::within(0..=1_024, "messages", self.messages)?;
+        let message = "does not go with `memory`";
+        Invalid::unless(self.symmetry.is_none() || self.memory.is_none(), "symmetry", message)?;
         check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
         if let Some(Teacher { weight, decay, .. }) = self.teacher {
             check_positive(&[("teacher.weight", weight)])?;

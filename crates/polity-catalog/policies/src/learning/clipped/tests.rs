@@ -1,11 +1,12 @@
-//! What agents remember when their rounds are gone through again.
+//! What agents remember when their rounds are gone through again, and networks under turns.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use super::memory::{Lived, MemorySource, Recurrent, Sequences};
+use super::turns::{Symmetry, Turns};
 use crate::learning::{NONE, Seen, Step};
 use polity_kernel::AgentId;
 use polity_kernel::rng::{Draws, Stream};
-use polity_nn::{Array, Gru, Tape, Weights, outputs};
+use polity_nn::{Activation, Array, Gru, Mlp, Tape, Weights, outputs};
 
 /// A round of some agents. An episode of agent 3 ends in every third round, one of agent 5 in round 4.
 fn seen(round: u32, agents: &[AgentId]) -> Seen {
@@ -75,4 +76,44 @@ fn rounds_gone_through_again_leave_the_same_memories() {
         }
         assert_eq!(differ, !forgets);
     }
+}
+
+#[test]
+fn what_is_turned_gets_the_turned_choices_and_the_same_value() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let numbers = names(&["x", "y", "goal-0-y", "goal-0-x", "time", "energy"]);
+    let choices = names(&["stay", "left", "right", "down", "up"]);
+    let turns = Turns::of(Symmetry::QuarterTurns, &numbers, &choices).unwrap();
+    let plain = Turns::of(Symmetry::Identity, &numbers, &choices).unwrap();
+    let (mut weights, mut draws) = (Weights::default(), Draws::new(3, Stream::Learner, 0, 0));
+    let policy = Mlp::new(&mut weights, "policy", &[6, 8, 5], Activation::Tanh, 1.0, &mut draws);
+    let value = Mlp::new(&mut weights, "value", &[12, 8, 1], Activation::Tanh, 1.0, &mut draws);
+    let view = Array::new(3, 12, (0..36).map(|_| draws.normal() as f32).collect());
+    let of = |turns: &Turns, view: &Array| {
+        let mut tape = Tape::new(&weights);
+        let view = tape.input(view.clone());
+        let [logits, values] = turns.mean(&mut tape, [view], |tape, [view]| {
+            let own = tape.columns(view, 0, 6);
+            [policy.on(tape, own), value.on(tape, view)]
+        });
+        (tape.value(logits).clone(), tape.value(values).clone())
+    };
+    let turned = turns.seen(&view);
+    // A vector (x, y) becomes (-y, x), wherever its numbers are; what is no vector stays.
+    let (before, after) = (view.row(0), turned.row(0));
+    assert_eq!([after[0], after[1], after[3], after[2]], [-before[1], before[0], -before[2], before[3]]);
+    assert_eq!((after[4], after[5]), (before[4], before[5]));
+    let ((logits, values), (turned_logits, turned_values)) = (of(&turns, &view), of(&turns, &turned));
+    for row in 0..3 {
+        // Left becomes down, right up, down right, up left.
+        for (choice, becomes) in [(0, 0), (1, 3), (2, 4), (3, 2), (4, 1)] {
+            assert!((logits.row(row)[choice] - turned_logits.row(row)[becomes]).abs() < 1e-6);
+        }
+        assert!((values.row(row)[0] - turned_values.row(row)[0]).abs() < 1e-6);
+        assert!((of(&plain, &view).0.row(row)[1] - of(&plain, &turned).0.row(row)[3]).abs() > 1e-3);
+    }
+    let why = Turns::of(Symmetry::QuarterTurns, &names(&["x"]), &choices).unwrap_err();
+    assert!(why.to_string().contains("`y`"), "{why}");
+    let why = Turns::of(Symmetry::QuarterTurns, &numbers, &names(&["push"])).unwrap_err();
+    assert!(why.to_string().contains("`right`"), "{why}");
 }
