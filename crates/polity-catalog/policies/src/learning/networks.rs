@@ -89,9 +89,8 @@ impl PerChoice {
     fn of(numbers: &[String], choices: &[String]) -> Result<Self, Invalid> {
         let about = |choice: &String| -> Vec<(usize, &str)> {
             let prefix = format!("{choice}-");
-            let of = |(column, name): (usize, &'_ String)| Some((column, name.as_str().strip_prefix(&prefix)?.len()));
-            let found = numbers.iter().enumerate().filter_map(of);
-            found.map(|(column, length)| (column, &numbers[column][numbers[column].len() - length..])).collect()
+            let named = numbers.iter().enumerate();
+            named.filter_map(|(column, name)| Some((column, name.strip_prefix(&prefix)?))).collect()
         };
         let all: Vec<_> = choices.iter().map(about).collect();
         let quantities = |of: &[(usize, &str)]| of.iter().map(|(_, what)| (*what).to_owned()).collect::<Vec<_>>();
