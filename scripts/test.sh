@@ -82,7 +82,7 @@ trap 'rm -rf "$claims"' EXIT
 # Left out are the thousands of learners of HASAC, the long lessons of ALP-GMM and Poppy, and most entries that need the sandbox.
 # scripts/campaigns.sh checks all.
 polity="${CARGO_TARGET_DIR:-target}/debug/polity"
-"$polity" systems check --all --without tool/python --without policies/hasac --without policies/alp-gmm --without environments/tours --quick --out "$claims"
+"$polity" systems check --all --without tool/python --without policies/hasac --without policies/alp-gmm --without environments/tsp --quick --out "$claims"
 "$polity" systems check agentcoder codecor xlam chase-sql --quick --out "$claims/sandbox"
 
 step "licences, bans, sources"

@@ -23,8 +23,8 @@ load() { cut -d' ' -f1 /proc/loadavg; }
 # Learners beside others
 
 Written by \`bash scripts/peers/learning.sh --page\` on $(date -I), for commit $(git rev-parse --short HEAD), on a machine with $(nproc) processors
-($(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)). All programs ran on it, one after the other, with their usual numbers of threads. The load of the machine was $(load) before; other
-programs ran beside these where it was above 0.5.
+($(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)). All programs ran on it, one after the other, with their usual numbers of threads. The load of the machine was $(load) before they
+began; more than 0.5 means that other programs ran at the same time.
 
 ## Learning curves
 TEXT

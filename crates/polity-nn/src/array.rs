@@ -46,6 +46,12 @@ pub(crate) fn tanh(x: f32) -> f32 {
     x * p / q
 }
 
+/// Returns the place of the largest number, the first of several; 0 if there are none.
+#[must_use]
+pub fn argmax(numbers: &[f32]) -> usize {
+    (0..numbers.len()).fold(0, |best, i| if numbers[i] > numbers[best] { i } else { best })
+}
+
 impl Array {
     /// A matrix without rows.
     pub const EMPTY: Array = Array { rows: 0, columns: 0, data: Vec::new() };

@@ -135,29 +135,29 @@ impl Gru {
     }
 }
 
-/// Experts, of which a gate chooses some for each row (Shazeer et al. 2017). What comes out is the sum of what they make of the row, each
-/// times its probability. With one expert a row this is the layer of the Switch Transformer (Fedus et al. 2021).
+/// A sparse mixture-of-experts layer: a gate routes each row to its top k experts, whose outputs are added, each times its probability
+/// (Shazeer et al. 2017). With k = 1 it is the layer of the Switch Transformer (Fedus et al. 2021).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experts {
     gate: Dense,
     experts: Vec<Mlp>,
-    chosen: usize,
+    k: usize,
 }
 
 impl Experts {
-    /// Makes so many experts with layers of these sizes, of which `chosen` serve a row.
+    /// Makes so many experts with layers of these sizes. `[experts, k]`: how many there are, at least 1, and how many serve a row.
     pub fn new(
         weights: &mut Weights,
         name: &str,
         sizes: &[usize],
-        [experts, chosen]: [usize; 2],
+        [experts, k]: [usize; 2],
         activation: Activation,
         draws: &mut Draws,
     ) -> Self {
         let from = sizes.first().copied().unwrap_or(0);
-        let gate = Dense::new(weights, &format!("{name}.gate"), [from, experts], 1.0, draws);
+        let gate = Dense::new(weights, &format!("{name}.gate"), [from, experts.max(1)], 1.0, draws);
         let expert = |i| Mlp::new(weights, &format!("{name}.{i}"), sizes, activation, 1.0, draws);
-        Experts { gate, experts: (0..experts).map(expert).collect(), chosen }
+        Experts { gate, experts: (0..experts.max(1)).map(expert).collect(), k }
     }
 
     /// Returns the logarithms of the probabilities of all experts for each row.
@@ -166,9 +166,8 @@ impl Experts {
         tape.log_softmax(logits)
     }
 
-    /// Returns which experts serve which rows: a 1 in the row and the column of the expert, 0 elsewhere. `gates`: as from
-    /// [`Experts::gates`]. With a `capacity` an expert serves this many rows at most, those before others; first choices of all rows come
-    /// before second ones.
+    /// Returns the dispatch mask: 1 in the row and the column of an expert that serves it, 0 elsewhere. `gates`: from [`Experts::gates`].
+    /// `capacity`: the most rows that an expert serves. Earlier rows come first, and first choices of all rows before second ones.
     #[must_use]
     pub fn served(&self, gates: &Array, capacity: Option<usize>) -> Array {
         let (rows, columns) = (gates.rows(), gates.columns());
@@ -181,7 +180,7 @@ impl Experts {
             order
         };
         let orders: Vec<Vec<usize>> = (0..rows).map(ranked).collect();
-        for rank in 0..self.chosen.min(columns) {
+        for rank in 0..self.k.min(columns) {
             for (row, order) in orders.iter().enumerate() {
                 let expert = order[rank];
                 if left[expert] > 0 {
@@ -193,8 +192,8 @@ impl Experts {
         served
     }
 
-    /// Returns what the experts make of a batch. `gates` and `served`: as from [`Experts::gates`] and [`Experts::served`]. A row that no
-    /// expert serves becomes 0.
+    /// Returns what the experts make of a batch. `gates` and `served`: from [`Experts::gates`] and [`Experts::served`]. A row that no expert
+    /// serves becomes 0.
     pub fn on(&self, tape: &mut Tape<'_>, x: Var, gates: Var, served: Array) -> Var {
         let served = tape.input(served);
         let p = tape.exp(gates);

@@ -13,7 +13,7 @@ mod tape;
 mod weights;
 
 pub use adam::{Adam, clip};
-pub use array::Array;
+pub use array::{Array, argmax};
 pub use block::{BLOCK, Gradients, gradients, outputs};
 pub use file::{Unreadable, read, write};
 pub use layers::{Activation, Dense, Experts, Gru, Mlp};

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams, Trained,
-    Twin, check_positive, logs_of, logs_on, marked, own_first, sampled,
+    Choose, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams,
+    Trained, Twin, check_positive, logs_of, logs_on, marked, own_first, sampled,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -174,7 +174,7 @@ impl Learner for Hasac {
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.chosen(seen, &logs);
+        let choices = now.chosen(seen, &logs, Choose::Best);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         let teams = (self.params.minibatch as usize).div_ceil(self.teams.seats());
         let from = (&Data::default(), &self.teams, teams);

@@ -7,15 +7,16 @@ mod tests;
 
 use crate::learning::{
     Chooser, Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Rollout, Seen, Start, Step,
-    Teams, Together, Trained, logs_of,
+    Teams, Together, Trained,
 };
 use params::{Baseline, Diversity, Learns, Params};
 use played::Played;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::{AgentId, Invalid};
-use polity_nn::{Array, Mlp, NotFinite, Weights, gradients};
+use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, gradients, outputs};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -28,8 +29,16 @@ pub struct Reinforce {
     policy: Chooser,
     /// Who plays the same episode of the world, where it matters.
     teams: Option<Teams>,
-    /// Tells from a state which policy has come there, and what that is worth.
-    discriminator: Option<(Mlp, Diversity)>,
+    discriminator: Option<Discriminator>,
+}
+
+/// A network that tells from a state which policy has come there.
+struct Discriminator {
+    net: Mlp,
+    /// Numbers of a state: what is seen, less the policy, which comes last.
+    state: usize,
+    policies: usize,
+    reward: Diversity,
 }
 
 /// The rounds since the last update, and which of them count.
@@ -55,67 +64,70 @@ impl Episodes {
     }
 }
 
-impl Reinforce {
-    /// Returns the number of inputs that do not tell the policy, which come first.
-    fn states(&self, inputs: &Array) -> usize {
-        inputs.columns() - if self.params.policies > 1 { self.params.policies as usize } else { 0 }
+impl Discriminator {
+    /// Returns the logarithms of the probabilities of all policies for states on a tape.
+    fn logs_on(&self, tape: &mut Tape<'_>, inputs: &Array, rows: Range<usize>) -> Var {
+        let states = tape.input(inputs.part(rows).columns_of(0..self.state));
+        let logits = self.net.on(tape, states);
+        tape.log_softmax(logits)
     }
 
-    /// Rewards states by which the discriminator knows the policy that came there.
-    fn reward_diversity(&self, weights: &Weights, played: &mut Played) {
-        let Some((net, diversity)) = &self.discriminator else { return };
-        let states = played.inputs.columns_of(0..self.states(&played.inputs));
-        let logs = logs_of(net, weights, &states, &Array::zeros(states.rows(), self.params.policies as usize));
-        let chance = libm::log(f64::from(self.params.policies)) as f32;
-        let (weight, least) = (diversity.weight as f32, diversity.from_return as f32);
-        played.add_rewards(self.params.discount as f32, |episode, next| {
-            let known = logs.row(next)[(episode.who % self.params.policies) as usize] + chance;
+    /// Rewards states by how much more probable their own policy is there than by chance.
+    fn reward(&self, weights: &Weights, played: &mut Played, discount: f32) {
+        let rows = played.choices.len();
+        let [logs] = outputs(weights, rows, |tape, rows| [self.logs_on(tape, &played.inputs, rows)]);
+        let chance = libm::log(self.policies as f64) as f32;
+        let (weight, least) = (self.reward.weight as f32, self.reward.from_return as f32);
+        played.add_rewards(discount, |episode, next| {
+            let known = logs.row(next)[episode.who as usize % self.policies] + chance;
             if episode.total >= least { weight * known } else { 0.0 }
         });
     }
+}
 
-    /// Moves the weights along the gradient of the mean of log p (G - b), with p the probability of a decision, G what came after it and b
-    /// the baseline ([`Played::gains`]). The discriminator learns from the same states.
+impl Reinforce {
+    /// Moves the weights along the gradient of the mean of A log p, with p the probability of a decision and A its advantage
+    /// ([`Played::advantages`]). The discriminator learns from the same states.
     ///
     /// # Errors
     /// The first loss or gradient that is not a finite number.
-    fn update(&self, model: &Model, played: &mut Played, now: &Now<'_>) -> Result<Model, NotFinite> {
+    fn update(&self, model: &Model, mut played: Played, now: &Now<'_>) -> Result<Model, NotFinite> {
         let mut model = model.clone();
-        self.reward_diversity(&model.weights, played);
+        if let Some(discriminator) = &self.discriminator {
+            discriminator.reward(&model.weights, &mut played, self.params.discount as f32);
+        }
         let learns = if now.round < self.params.best_from { Learns::All } else { self.params.learns };
-        let gains = played.gains(learns, self.params.baseline, self.teams.as_ref());
-        // Only those that count change the policy; the discriminator learns from all.
-        let counts: Vec<u32> = (0u32..).zip(&gains).filter(|(_, gain)| **gain != 0.0).map(|(row, _)| row).collect();
-        let some = learns == Learns::Best && self.discriminator.is_none() && !counts.is_empty();
-        let (played, gains) = match some {
-            true => (&played.only(&counts), counts.iter().map(|row| gains[*row as usize]).collect()),
-            false => (&*played, gains),
-        };
-        let (n, states) = (played.choices.len(), self.states(&played.inputs));
-        let policies = self.discriminator.as_ref().map(|(_, diversity)| {
+        let mut advantages = played.advantages(learns, self.params.baseline, self.teams.as_ref());
+        if learns == Learns::Best && self.discriminator.is_none() {
+            // Most decisions have the advantage 0 and would cost most of the time.
+            played.keep(&mut advantages);
+        }
+        let policies = self.discriminator.as_ref().map(|discriminator| {
             let mut draws = now.draws();
-            played.policies(self.params.policies, diversity.scrambled.then_some(&mut draws))
+            played.policies(self.params.policies, discriminator.reward.scrambled.then_some(&mut draws))
         });
+        let n = played.choices.len();
+        if n == 0 {
+            return Ok(model);
+        }
         let found = gradients(&model.weights, n, ["the loss"], |tape, rows| {
-            let gain = tape.input(Array::column(gains[rows.clone()].to_vec()));
+            let advantage = tape.input(Array::column(advantages[rows.clone()].to_vec()));
             let logs = self.policy.logs_on(tape, &played.inputs, &played.masks, rows.clone());
             let log = tape.pick(logs, played.choices[rows.clone()].to_vec());
-            let mut weighted = tape.multiply(log, gain);
+            let mut gain = tape.multiply(log, advantage);
             if self.params.entropy_weight > 0.0 {
                 let p = tape.exp(logs);
                 let surprise = tape.multiply(p, logs);
                 let entropy = tape.row_sums(surprise);
                 let entropy = tape.scale(entropy, -self.params.entropy_weight as f32);
-                weighted = tape.add(weighted, entropy);
+                gain = tape.add(gain, entropy);
             }
-            if let Some(((net, _), policies)) = self.discriminator.as_ref().zip(policies.as_ref()) {
-                let states = tape.input(played.inputs.part(rows.clone()).columns_of(0..states));
-                let logits = net.on(tape, states);
-                let logs = tape.log_softmax(logits);
+            if let Some((discriminator, policies)) = self.discriminator.as_ref().zip(policies.as_ref()) {
+                let logs = discriminator.logs_on(tape, &played.inputs, rows.clone());
                 let log = tape.pick(logs, policies[rows].to_vec());
-                weighted = tape.add(weighted, log);
+                gain = tape.add(gain, log);
             }
-            let sum = tape.sum(weighted);
+            let sum = tape.sum(gain);
             [tape.scale(sum, -1.0 / n as f32)]
         })?;
         model.descend(found, self.params.learning_rate, self.params.max_grad_norm)?;
@@ -140,9 +152,10 @@ impl Learner for Reinforce {
         let together = params.learns == Learns::Best || params.baseline == Baseline::Episode;
         let teams = together.then(|| Teams::open(Together::Episode, setup)).transpose()?;
         let policy = start.chooser(params.per_choice)?;
-        let discriminator = params.diversity.map(|diversity| {
+        let discriminator = params.diversity.map(|reward| {
             let policies = params.policies as usize;
-            (start.net("discriminator", [start.inputs() - policies, policies], 0.01), diversity)
+            let state = start.inputs() - policies;
+            Discriminator { net: start.net("discriminator", [state, policies], 0.01), state, policies, reward }
         });
         Ok((Reinforce { params, policy, teams, discriminator }, start))
     }
@@ -162,20 +175,15 @@ impl Learner for Reinforce {
             memory.experience.rollout.clear();
         } else if memory.experience.note(seen, memory.updates) {
             let Episodes { rollout, parts } = &memory.experience;
-            let mut played = Played::gather(rollout, parts, seen, self.params.discount as f32);
-            if !played.choices.is_empty() {
-                let model = self.update(&memory.model, &mut played, now)?;
-                memory.model.set(model);
-            }
+            let played = Played::gather(rollout, parts, seen, self.params.discount as f32);
+            let model = self.update(&memory.model, played, now)?;
+            memory.model.set(model);
             memory.updates += 1;
             memory.experience = Episodes::default();
             memory.experience.note(seen, memory.updates);
         }
         let logs = self.policy.logs(&memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = match now.learns {
-            true => now.chosen(seen, &logs),
-            false => now.choices(seen, |row, draws| self.params.choose.of(logs.row(row), draws)),
-        };
+        let choices = now.chosen(seen, &logs, self.params.choose);
         memory.experience.rollout.push(Step { seen: seen.clone(), choices, ..Step::default() });
         Ok(())
     }

@@ -12,8 +12,8 @@ params! {
     own {
         /// Policies in the network, up to 256. With several, agent `k` follows policy `k` modulo this number, and the network sees which.
         policies: u32 = 1,
-        /// Whether the network sees one choice at a time and gives its logit. The numbers about a choice have names that begin with the
-        /// name of the choice: `NAME-distance`.
+        /// Whether the network scores one choice at a time. It then sees the numbers about this choice, whose names begin with that of the
+        /// choice (`NAME-distance`), and those about no choice.
         per_choice: bool = false,
         /// Which episodes are learned from.
         learns: Learns = Learns::All,
@@ -53,7 +53,7 @@ pub enum Baseline {
     /// The mean of all that is learned from; the rest is divided by the standard deviation.
     #[default]
     Batch,
-    /// The mean over all decisions that come as late in their episodes; the rest is divided by the standard deviation.
+    /// The mean over the decisions at the same step of their episodes; the rest is divided by the standard deviation.
     Step,
     /// The mean return of the agents of the same episode of the world. Every decision of an agent then counts by its return.
     Episode,

@@ -58,15 +58,19 @@ impl Played {
         all
     }
 
-    /// Returns these decisions alone, without their episodes.
-    pub fn only(&self, rows: &[u32]) -> Self {
-        Played {
-            inputs: self.inputs.pick(rows),
-            masks: self.masks.pick(rows),
+    /// Keeps the decisions whose advantage is not 0. Episodes are then empty.
+    pub fn keep(&mut self, advantages: &mut Vec<f32>) {
+        let rows: Vec<u32> =
+            (0u32..).zip(&*advantages).filter(|(_, advantage)| **advantage != 0.0).map(|x| x.0).collect();
+        let of = |numbers: &[f32]| rows.iter().map(|row| numbers[*row as usize]).collect();
+        *self = Played {
+            inputs: self.inputs.pick(&rows),
+            masks: self.masks.pick(&rows),
             choices: rows.iter().map(|row| self.choices[*row as usize]).collect(),
-            returns: rows.iter().map(|row| self.returns[*row as usize]).collect(),
+            returns: of(&self.returns),
             episodes: Vec::new(),
-        }
+        };
+        *advantages = of(advantages);
     }
 
     /// Adds further rewards for what decisions led to, and what they are worth to the decisions before. `reward`: that of the state in which
@@ -91,21 +95,22 @@ impl Played {
         all
     }
 
-    /// Returns what the logarithm of the probability of each decision counts by. `teams`: who played the same episode of the world.
-    pub fn gains(&self, learns: Learns, baseline: Baseline, teams: Option<&Teams>) -> Vec<f32> {
+    /// Returns the advantage of each decision. `teams`: who played the same episode of the world; needed for `learns: best` and
+    /// `baseline: episode`.
+    pub fn advantages(&self, learns: Learns, baseline: Baseline, teams: Option<&Teams>) -> Vec<f32> {
         match (learns, baseline, teams) {
-            (Learns::All, Baseline::None, _) => self.returns.clone(),
-            (Learns::All, Baseline::Step, _) => normalised(&self.above_same_step()),
-            (Learns::All, Baseline::Episode, Some(teams)) => {
-                self.by_team(teams, |totals, own| totals[own] - totals.iter().sum::<f32>() / totals.len() as f32)
-            }
             (Learns::Best, _, Some(teams)) => self.by_team(teams, |totals, own| {
                 let second = totals.iter().enumerate().filter(|(i, _)| *i != own).map(|(_, total)| *total);
                 let lead = totals[own] - second.fold(f32::NEG_INFINITY, f32::max);
                 // An agent that plays alone has no second.
                 if lead.is_finite() { lead.max(0.0) } else { 0.0 }
             }),
-            _ => normalised(&self.returns),
+            (_, Baseline::Episode, Some(teams)) => {
+                self.by_team(teams, |totals, own| totals[own] - totals.iter().sum::<f32>() / totals.len() as f32)
+            }
+            (_, Baseline::None, _) => self.returns.clone(),
+            (_, Baseline::Step, _) => normalised(&self.above_same_step()),
+            (_, Baseline::Batch | Baseline::Episode, _) => normalised(&self.returns),
         }
     }
 

@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
-    check_positive, check_shares, logs_of, logs_on,
+    Batch, Choose, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained,
+    Twin, check_positive, check_shares, logs_of, logs_on,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -122,7 +122,7 @@ impl Learner for Sac {
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let logs = logs_of(&self.policy, &memory.model.weights, &seen.inputs, &seen.mask);
-        let choices = now.chosen(seen, &logs);
+        let choices = now.chosen(seen, &logs, Choose::Best);
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {
             let batch = replay.batch(self.params.minibatch as usize, draws);

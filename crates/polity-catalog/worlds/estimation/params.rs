@@ -29,7 +29,7 @@ pub enum Kind {
     Steering(Steering),
     /// Fits a mixture of logistic experts with a softmax gate to more and more points.
     SoftmaxGating(Gating),
-    /// Learns a small mixture of experts whose experts serve a limited number of a batch's queries, and has somebody fill the batch.
+    /// Learns a classifier with a mixture of experts of limited capacity, and answers queries whose batch somebody else fills.
     ExpertBuffers(Buffers),
 }
 
@@ -342,22 +342,22 @@ impl Gating {
     }
 }
 
-/// With whose queries a query is put into a batch.
+/// Whose queries are in a batch with the victim's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Batch {
-    /// With those of an attacker, which come first.
+pub enum Others {
+    /// Those of an attacker, which come first.
     #[default]
-    Attacked,
-    /// With those of others, which are drawn like itself and come first.
-    Shared,
-    /// With none.
-    Alone,
-    /// With queries drawn at random from the attacker's and three times as many of others, in random order.
+    Attacker,
+    /// Those of other users, which are drawn like the victim's and come first.
+    Users,
+    /// None.
+    None,
+    /// Queries drawn at random from the attacker's and three times as many of other users, in random order.
     Mixed,
 }
 
-/// A classifier with experts, each of which serves a limited number of the queries of a batch. The query of a victim comes with others.
+/// A classifier with a mixture of experts of limited capacity. A victim's query is answered in a batch with others.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Buffers {
@@ -365,10 +365,10 @@ pub struct Buffers {
     pub(super) experts: u32,
     /// Queries of a batch; 2 to 64.
     pub(super) batch: u32,
-    /// How many queries an expert serves, as a multiple of its share of a batch; above 0, at most 32.
-    pub(super) slack: f64,
-    /// Who else is in the batch.
-    pub(super) with: Batch,
+    /// The most queries that an expert serves, as a multiple of its share of a batch; above 0, at most 32.
+    pub(super) capacity_factor: f64,
+    /// Whose queries are in a batch with the victim's.
+    pub(super) others: Others,
     /// Changes of a query that the attacker tries; 0 to 10,000.
     pub(super) tries: u32,
     /// A placebo: the attacker aims at an expert that does not serve the victim, with the same work.
@@ -384,8 +384,8 @@ impl Default for Buffers {
         Buffers {
             experts: 4,
             batch: 16,
-            slack: 2.0,
-            with: Batch::Attacked,
+            capacity_factor: 2.0,
+            others: Others::Attacker,
             tries: 50,
             misled: false,
             shuffled: false,
@@ -398,8 +398,12 @@ impl Buffers {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         Invalid::within(2..=32, "study.expert-buffers.experts", self.experts)?;
         Invalid::within(2..=64, "study.expert-buffers.batch", self.batch)?;
-        let message = format!("must be above 0 and at most 32, is {}", self.slack);
-        Invalid::unless(self.slack > 0.0 && self.slack <= 32.0, "study.expert-buffers.slack", message)?;
+        let message = format!("must be above 0 and at most 32, is {}", self.capacity_factor);
+        Invalid::unless(
+            self.capacity_factor > 0.0 && self.capacity_factor <= 32.0,
+            "study.expert-buffers.capacity_factor",
+            message,
+        )?;
         Invalid::within(0..=10_000, "study.expert-buffers.tries", self.tries)?;
         Invalid::within(1..=10_000, "study.expert-buffers.victims", self.victims)
     }

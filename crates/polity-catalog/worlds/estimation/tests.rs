@@ -141,11 +141,11 @@ fn a_full_buffer_changes_the_answer_to_the_last_query() {
     assert_eq!(of(&json!({}), "dropped"), 1.0);
     assert!(of(&json!({}), "flipped") > 0.5);
     // An attack on another expert leaves room for the victim, and so do buffers for all and batches of one.
-    for none in [json!({"misled": true}), json!({"slack": 4}), json!({"with": "alone"})] {
+    for none in [json!({"misled": true}), json!({"capacity_factor": 4}), json!({"others": "none"})] {
         assert_eq!((of(&none, "dropped"), of(&none, "flipped")), (0.0, 0.0), "{none}");
     }
-    let mixed = of(&json!({"with": "mixed"}), "dropped");
+    let mixed = of(&json!({"others": "mixed"}), "dropped");
     assert!(mixed > 0.0 && mixed < 0.3, "{mixed}");
-    let why = refused(&study(1, 1, &json!({"expert-buffers": {"slack": 0}})));
-    assert!(why.contains("study.expert-buffers.slack"), "{why}");
+    let why = refused(&study(1, 1, &json!({"expert-buffers": {"capacity_factor": 0}})));
+    assert!(why.contains("study.expert-buffers.capacity_factor"), "{why}");
 }

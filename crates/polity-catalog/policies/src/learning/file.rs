@@ -134,21 +134,12 @@ impl Player {
     pub fn open(bytes: &[u8]) -> Result<(Self, About), Invalid> {
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let (found, about) = About::read(bytes)?;
-        if let Some(size) = about.memory {
-            let play = format!("{{kind: {}, memory: {{gru: {size}}}, weights: ..., stop: 0}}", about.learner);
-            return Err(wrong(format!(
-                "their agents remember, which only their learner does; play them with `{play}`"
-            )));
-        }
-        if let Some(keys) = &about.network {
-            let play = format!("{{kind: {}, {keys}, weights: ..., stop: 0}}", about.learner);
-            return Err(wrong(format!("only their learner has such a network; play them with `{play}`")));
-        }
-        if about.continuous {
-            let play = format!("{{kind: {}, weights: ..., stop: 0}}", about.learner);
-            return Err(wrong(format!(
-                "their agents choose numbers, which only their learner does; play them with `{play}`"
-            )));
+        let remembers = about.memory.map(|size| ("their agents remember", format!("memory: {{gru: {size}}}, ")));
+        let network = about.network.as_ref().map(|keys| ("their network has more parts", format!("{keys}, ")));
+        let numbers = about.continuous.then(|| ("their agents choose numbers", String::new()));
+        if let Some((why, keys)) = remembers.or(network).or(numbers) {
+            let play = format!("{{kind: {}, {keys}weights: ..., stop: 0}}", about.learner);
+            return Err(wrong(format!("{why}, which only their learner can play; play them with `{play}`")));
         }
         let mut weights = Weights::default();
         // What they begin with is replaced.

@@ -1,7 +1,7 @@
 //! Learners, and what all of them have in common as policies.
 
 use super::{
-    About, Chooser, Decision, Identity, Returns, Seen, Senses, any_offered, best, episode_return, net, sampled,
+    About, Choose, Chooser, Decision, Identity, Returns, Seen, Senses, any_offered, best, episode_return, net,
 };
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
@@ -301,13 +301,12 @@ impl Now<'_> {
         seen.agents.iter().enumerate().map(of).collect()
     }
 
-    /// Returns the choice of each agent from the logarithms of the probabilities: by lot, or the best ones when nothing is learned any more.
+    /// Returns the choice of each agent from the logarithms of the probabilities: by lot, or as `then` says when nothing is learned any
+    /// more.
     #[must_use]
-    pub fn chosen(&self, seen: &Seen, logs: &Array) -> Vec<u16> {
-        self.choices(seen, |row, draws| match self.learns {
-            true => sampled(logs.row(row), draws),
-            false => best(logs.row(row)),
-        })
+    pub fn chosen(&self, seen: &Seen, logs: &Array, then: Choose) -> Vec<u16> {
+        let how = if self.learns { Choose::Sampled } else { then };
+        self.choices(seen, |row, draws| how.of(logs.row(row), draws))
     }
 
     /// Returns the choice of each agent from the values of choices: with probability `epsilon` any that is offered, else the best one.

@@ -40,6 +40,7 @@ pub use senses::{Identity, Seen, Senses, any_offered};
 pub use teams::{Teams, Together, marked, own_first};
 
 use polity_kernel::rng::Draws;
+use polity_nn::argmax;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -101,11 +102,5 @@ impl Choose {
 /// Returns the choice with the highest number, the first of several.
 #[must_use]
 pub fn best(numbers: &[f32]) -> u16 {
-    let mut best = 0;
-    for (choice, number) in numbers.iter().enumerate() {
-        if *number > numbers[best] {
-            best = choice;
-        }
-    }
-    best as u16
+    argmax(numbers) as u16
 }

@@ -1,11 +1,11 @@
-//! A mixture of experts with buffers of limited size, and a query whose batch somebody else fills.
+//! A mixture of experts of limited capacity, and a query whose batch somebody else fills.
 
 use super::super::Memory;
-use super::super::params::{Batch, Buffers};
+use super::super::params::{Buffers, Others};
 use crate::trials::{Experiment, Measure};
 use polity_kernel::Invalid;
-use polity_kernel::rng::Draws;
-use polity_nn::{Activation, Adam, Array, Dense, Experts, Tape, Var, Weights, gradients, outputs};
+use polity_kernel::rng::{Draws, Stream};
+use polity_nn::{Activation, Adam, Array, Dense, Experts, Tape, Var, Weights, argmax, gradients, outputs};
 use std::f64::consts::PI;
 
 /// Clusters of points on a circle. Opposite ones are of the same class, so that no straight line tells classes apart.
@@ -40,7 +40,7 @@ impl Queries {
     pub(super) fn open(params: Buffers) -> Result<Queries, Invalid> {
         params.check()?;
         // The layers are the same for all agents; each agent has weights of its own.
-        let mut draws = Draws::new(0, polity_kernel::rng::Stream::Learner, 0, 0);
+        let mut draws = Draws::new(0, Stream::Learner, 0, 0);
         Ok(Queries::layers(params, &mut Weights::default(), &mut draws))
     }
 
@@ -55,7 +55,7 @@ impl Queries {
     /// Returns the number of queries that an expert serves in a batch.
     fn capacity(&self, batch: usize) -> usize {
         let share = batch as f64 / f64::from(self.params.experts);
-        (libm::ceil(self.params.slack * share) as usize).max(1)
+        (libm::ceil(self.params.capacity_factor * share) as usize).max(1)
     }
 
     /// Returns the logits of all classes, the logarithms of the gates, and which experts serve which queries.
@@ -103,16 +103,12 @@ impl Queries {
         Ok(weights)
     }
 
-    /// Returns the class of a victim's query, and whether no expert serves it. `before`: the queries before it in its batch; without any it is
-    /// alone in a batch.
-    fn answer(&self, weights: &Weights, before: &[Query], victim: Query) -> (usize, bool) {
-        let mut queries = before.to_vec();
-        queries.push(victim);
-        let size = if self.params.with == Batch::Alone || before.is_empty() { 1 } else { self.params.batch as usize };
+    /// Returns the class of the last of some queries, and whether no expert serves it. `capacity`: the most queries that an expert serves.
+    fn answer(&self, weights: &Weights, queries: &[Query], capacity: Option<usize>) -> (usize, bool) {
         let mut tape = Tape::new(weights);
-        let (logits, _, served) = self.on(&mut tape, batch(&queries), Some(self.capacity(size)));
+        let (logits, _, served) = self.on(&mut tape, batch(queries), capacity);
         let last = queries.len() - 1;
-        (class(tape.value(logits).row(last)), served.row(last).iter().all(|served| *served == 0.0))
+        (argmax(tape.value(logits).row(last)), served.row(last).iter().all(|served| *served == 0.0))
     }
 
     /// Returns the logarithm of the probability of each expert for a query.
@@ -139,19 +135,15 @@ impl Queries {
     /// Returns the queries that come before a victim's in its batch.
     fn before(&self, weights: &Weights, victim: Query, draws: &mut Draws) -> Vec<Query> {
         let others = self.params.batch as usize - 1;
-        let expert = class(&self.gates(weights, victim));
-        let aim = match self.params.misled {
-            true => {
-                (expert + 1 + draws.below(u64::from(self.params.experts) - 1) as usize) % self.params.experts as usize
-            }
-            false => expert,
-        };
+        let (expert, experts) = (argmax(&self.gates(weights, victim)), self.params.experts as usize);
+        let other = if self.params.misled { 1 + draws.below(experts as u64 - 1) as usize } else { 0 };
+        let aim = (expert + other) % experts;
         let mut attack = || (0..others).map(|_| self.aimed(weights, aim, draws)).collect::<Vec<_>>();
-        match self.params.with {
-            Batch::Attacked => attack(),
-            Batch::Alone => Vec::new(),
-            Batch::Shared => (0..others).map(|_| point(draws).0).collect(),
-            Batch::Mixed => {
+        match self.params.others {
+            Others::Attacker => attack(),
+            Others::None => Vec::new(),
+            Others::Users => (0..others).map(|_| point(draws).0).collect(),
+            Others::Mixed => {
                 let mut pool = attack();
                 pool.extend((0..3 * others).map(|_| point(draws).0));
                 draws.shuffle(&mut pool);
@@ -176,16 +168,11 @@ fn batch(queries: &[Query]) -> Array {
     Array::new(queries.len(), 2, queries.iter().flatten().copied().collect())
 }
 
-/// Returns the place of the largest number.
-fn class(numbers: &[f32]) -> usize {
-    (0..numbers.len()).fold(0, |best, i| if numbers[i] > numbers[best] { i } else { best })
-}
-
 impl Experiment<Memory> for Queries {
     fn measures(&self) -> &'static [Measure] {
         &[
-            ("accuracy", "share of points whose class is found when each is alone"),
-            ("flipped", "share of victims' queries that get another class than alone"),
+            ("accuracy", "share of points whose class is found without limits of capacity"),
+            ("flipped", "share of victims' queries that get another class than without such limits"),
             ("dropped", "share of them that no expert serves"),
         ]
     }
@@ -199,14 +186,16 @@ impl Experiment<Memory> for Queries {
         let (queries, classes): (Vec<Query>, Vec<u32>) = (0..TESTED).map(|_| point(draws)).unzip();
         let queries = batch(&queries);
         let [logits] = outputs(&weights, TESTED, |tape, rows| [self.on(tape, queries.part(rows), None).0]);
-        let right = (0..TESTED).filter(|row| class(logits.row(*row)) == classes[*row] as usize).count();
+        let right = (0..TESTED).filter(|row| argmax(logits.row(*row)) == classes[*row] as usize).count();
+        let size = if self.params.others == Others::None { 1 } else { self.params.batch as usize };
         let (mut flipped, mut dropped) = (0, 0);
         for _ in 0..self.params.victims {
             let victim = point(draws).0;
-            let (alone, _) = self.answer(&weights, &[], victim);
-            let before = self.before(&weights, victim, draws);
-            let (answer, none) = self.answer(&weights, &before, victim);
-            flipped += u32::from(answer != alone);
+            let mut queries = self.before(&weights, victim, draws);
+            queries.push(victim);
+            let (free, _) = self.answer(&weights, &[victim], None);
+            let (limited, none) = self.answer(&weights, &queries, Some(self.capacity(size)));
+            flipped += u32::from(limited != free);
             dropped += u32::from(none);
         }
         let share = |n: u32| f64::from(n) / f64::from(self.params.victims);

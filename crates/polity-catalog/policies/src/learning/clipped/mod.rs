@@ -7,7 +7,9 @@ mod tests;
 mod turns;
 mod update;
 
-use super::{Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained};
+use super::{
+    Choose, Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained,
+};
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
@@ -33,9 +35,9 @@ pub struct Clipped<K> {
     params: Params,
     policy: Mlp,
     value: Mlp,
-    /// What each agent tells the others before all decide.
+    /// Makes the message of an agent from what it sees.
     message: Option<Mlp>,
-    /// What the networks treat alike.
+    /// The turns under which both networks are equivariant.
     turns: Option<Turns>,
     /// What agents remember from round to round.
     memory: Option<Recurrent>,
@@ -93,12 +95,12 @@ impl<K: Kind> Clipped<K> {
     /// Returns the mean of the messages that an agent gets. `view`: what it sees, then what the others see.
     fn heard(&self, tape: &mut Tape<'_>, view: Var) -> Option<Var> {
         let (message, seats) = (self.message.as_ref()?, self.teams.as_ref()?.seats());
-        let numbers = tape.value(view).columns() / seats;
+        let width = tape.value(view).columns() / seats;
         let mut said = Vec::with_capacity(seats);
         for other in 1..seats {
-            let seen = tape.columns(view, other * numbers, numbers);
-            let logits = message.on(tape, seen);
-            said.push(tape.tanh(logits));
+            let seen = tape.columns(view, other * width, width);
+            let numbers = message.on(tape, seen);
+            said.push(tape.tanh(numbers));
         }
         let sum = said.into_iter().reduce(|sum, said| tape.add(sum, said))?;
         Some(tape.scale(sum, 1.0 / (seats - 1) as f32))
@@ -122,7 +124,7 @@ impl<K: Kind> Learner for Clipped<K> {
         let remembered = memory.as_ref().map_or(0, Recurrent::size);
         let message = (params.messages > 0).then(|| start.net("message", [inputs, params.messages], 1.0));
         let others = teams.as_ref().map_or(0, |teams| teams.seats() - 1);
-        let why = "needs others in the episode whom the critic sees (`critic: episode`)";
+        let why = "needs a critic that sees several agents: `critic: episode`, in an episode of several";
         Invalid::unless(message.is_none() || others > 0, "messages", why)?;
         let turns = params
             .symmetry
@@ -175,7 +177,7 @@ impl<K: Kind> Learner for Clipped<K> {
             memory.experience.clear();
         }
         let Outlook { logs, values, left } = outlook;
-        let choices = now.chosen(seen, &logs);
+        let choices = now.chosen(seen, &logs, Choose::Best);
         let log = |(row, choice): (usize, &u16)| logs.row(row).get(usize::from(*choice)).copied().unwrap_or_default();
         let logs = choices.iter().enumerate().map(log).collect();
         let step = Step { seen: seen.clone(), choices, logs, values: values.data().to_vec() };

@@ -16,9 +16,10 @@ params! {
         critic: Option<Together> = None,
         /// What agents remember from round to round of an episode. Default: nothing.
         memory: Option<MemorySource> = None,
-        /// Numbers that each agent sends to the others that its critic sees, before all decide; 0 to 1,024. What an agent gets is their mean.
+        /// Length of the message that each agent sends to the other agents in the critic's view before they decide; 0 to 1,024. An agent
+        /// receives the mean of the messages.
         messages: usize = 0,
-        /// Under what the world looks the same, so that the network does, too. Default: nothing.
+        /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,
         /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
         weights: Option<WeightsSource> = None,

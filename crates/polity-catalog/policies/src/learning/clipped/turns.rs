@@ -1,17 +1,17 @@
-//! Networks that treat what is turned by a quarter like what is not.
+//! Networks that are equivariant under quarter turns: a turned world gets the turned choices.
 
 use polity_kernel::Invalid;
 use polity_nn::{Array, Tape, Var};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Under what a world looks the same.
+/// A symmetry of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symmetry {
     /// Quarter turns of the plane. The numbers `NAME-x` and `NAME-y` are a vector, and `left`, `right`, `up` and `down` are choices.
     QuarterTurns,
-    /// Nothing, as a placebo: the same work, but all four turns leave everything as it is.
+    /// None, as a placebo: the same work, but all four turns leave everything as it is.
     Identity,
 }
 

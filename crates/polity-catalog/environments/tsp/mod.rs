@@ -1,4 +1,4 @@
-//! Round tours through cities, as short as possible. See README.md.
+//! The travelling salesman problem. See README.md.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.environment::<Tours>(files);
+    registry.environment::<Tsp>(files);
 }
 
 /// Parameters of an episode.
@@ -34,8 +34,8 @@ impl Default for Params {
     }
 }
 
-/// Tours through cities.
-pub struct Tours {
+/// Problems.
+pub struct Tsp {
     params: Params,
     /// What an agent sees of each city but the first.
     seen: Vec<[NumberSlot; 6]>,
@@ -94,9 +94,9 @@ impl Map {
     }
 }
 
-impl Environment for Tours {
-    const NAME: &'static str = "tours";
-    const SUMMARY: &'static str = "Agents make round tours through the same cities, as short as possible";
+impl Environment for Tsp {
+    const NAME: &'static str = "tsp";
+    const SUMMARY: &'static str = "The travelling salesman problem; several agents can work on the same one";
     type Params = Params;
     type State = Map;
 
@@ -112,17 +112,17 @@ impl Environment for Tours {
             declare.action(format!("city-{city}"), ActionArgument::Nothing, "go to this city");
         }
         declare.column("length", "the length of the agent's way so far", None, |_, map: &Map, seat| map.length(*seat));
-        let lengths = |tours: &Tours, map: &Map| (0..tours.params.players).map(|seat| map.length(seat)).collect();
+        let lengths = |tsp: &Tsp, map: &Map| (0..tsp.params.players).map(|seat| map.length(seat)).collect();
         let doc = "the length of the shortest way of the agents of an episode so far";
-        declare.scalar("shortest", doc, move |tours: &Tours, map| {
-            let lengths: Vec<f64> = lengths(tours, map);
+        declare.scalar("shortest", doc, move |tsp: &Tsp, map| {
+            let lengths: Vec<f64> = lengths(tsp, map);
             lengths.into_iter().fold(f64::INFINITY, f64::min)
         });
-        declare.scalar("mean-length", "the mean length of these ways", move |tours, map| {
-            let lengths: Vec<f64> = lengths(tours, map);
+        declare.scalar("mean-length", "the mean length of these ways", move |tsp, map| {
+            let lengths: Vec<f64> = lengths(tsp, map);
             lengths.iter().sum::<f64>() / lengths.len() as f64
         });
-        Ok(Tours { params, seen, left, cities })
+        Ok(Tsp { params, seen, left, cities })
     }
 
     fn seats(&self) -> u32 {

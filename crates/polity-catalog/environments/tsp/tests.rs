@@ -1,7 +1,7 @@
 //! Lengths and views against a plain computation, and tours to the nearest city against the literature.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::{Map, Params, Tours};
+use super::{Map, Params, Tsp};
 use crate::testing::{metric, play, refused, registry};
 use polity_kernel::ask::Value;
 use polity_kernel::environment::{Environment as _, Move};
@@ -15,7 +15,7 @@ fn gap(one: [f64; 2], other: [f64; 2]) -> f64 {
 
 #[test]
 fn rewards_add_up_to_the_length_of_the_round_tour() {
-    let world = json!({"kind": "tours", "cities": 7, "players": 2});
+    let world = json!({"kind": "tsp", "cities": 7, "players": 2});
     let environment = registry().make_env(&Node::from_json(&world)).unwrap_or_else(|error| panic!("{error}"));
     let mut episode = environment.begin(&Default::default(), 3, 0);
     let places = {
@@ -28,7 +28,7 @@ fn rewards_add_up_to_the_length_of_the_round_tour() {
         for (seat, way) in (0u32..).zip(&ways) {
             let here = if step == 0 { 0 } else { way[step - 1] };
             let number =
-                |name: &str, seen: Observation<'_>| seen.number(environment.interface().number("tours", name).unwrap());
+                |name: &str, seen: Observation<'_>| seen.number(environment.interface().number("tsp", name).unwrap());
             let left: Vec<usize> = (1..7).filter(|city| !way[..step].contains(city)).collect();
             for city in 1..7 {
                 let others: Vec<f64> = left
@@ -74,7 +74,7 @@ fn rewards_add_up_to_the_length_of_the_round_tour() {
 #[test]
 fn the_nearest_city_gives_tours_as_long_as_in_the_literature() {
     let scenario = json!({"seed": 1, "rounds": 19, "agents": 1_000, "topology": {"kind": "none"},
-        "world": {"kind": "tours"}, "cohorts": [{"policy": {"kind": "rule", "state": {"n": 0}, "update": {"n": "n + 1"}}}],
+        "world": {"kind": "tsp"}, "cohorts": [{"policy": {"kind": "rule", "state": {"n": 0}, "update": {"n": "n + 1"}}}],
         "metrics": [{"kind": "mean", "of": "length"}]});
     let round = play(&scenario).rounds.pop().unwrap();
     let length = metric(&round, "length.mean");
@@ -87,16 +87,16 @@ fn the_nearest_city_gives_tours_as_long_as_in_the_literature() {
 fn bad_states_and_keys_are_refused() {
     let tours = |cities, players| {
         json!({"seed": 1, "rounds": 1, "agents": 2, "topology": {"kind": "none"},
-        "world": {"kind": "tours", "cities": cities, "players": players}, "cohorts": [{"policy": {"kind": "noise"}}]})
+        "world": {"kind": "tsp", "cities": cities, "players": players}, "cohorts": [{"policy": {"kind": "noise"}}]})
     };
     assert!(refused(&tours(2, 1)).contains("cities"));
     assert!(refused(&tours(9, 0)).contains("players"));
-    let environment = registry().make_env(&Node::from_json(&json!({"kind": "tours", "cities": 3}))).unwrap();
+    let environment = registry().make_env(&Node::from_json(&json!({"kind": "tsp", "cities": 3}))).unwrap();
     let map = |tour: &[u8]| json!({"cities": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "tours": [tour]});
     for (tour, fits) in [(&[0u8, 2][..], true), (&[0, 0], false), (&[1], false), (&[0, 1, 2], false), (&[0, 7], false)]
     {
         let mut episode = environment.begin(&Default::default(), 1, 0);
         assert_eq!(episode.begin_from(&map(tour)).is_ok(), fits, "{tour:?}");
     }
-    assert_eq!((Params::default().cities, Tours::NAME), (20, "tours"));
+    assert_eq!((Params::default().cities, Tsp::NAME), (20, "tsp"));
 }
