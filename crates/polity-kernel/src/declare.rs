@@ -156,7 +156,8 @@ impl<W, S, A> Declare<W, S, A> {
         self.interface.alternatives = true;
     }
 
-    /// Says that agents `k * seats .. (k + 1) * seats` share an episode, so that learners know who acts together.
+    /// Says how many agents share an episode, so that learners know who acts together. They are `k * seats .. (k + 1) * seats`, unless
+    /// cohorts take seats of their own.
     pub fn seats(&mut self, seats: u32) {
         self.interface.seats = Some(seats);
     }

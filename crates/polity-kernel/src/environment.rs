@@ -10,6 +10,7 @@
 //! in thousands of episodes, one row each (`environment/as_world.rs`).
 
 mod as_world;
+mod seating;
 
 pub(crate) use as_world::AsWorld;
 

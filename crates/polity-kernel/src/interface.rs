@@ -257,7 +257,8 @@ pub struct Interface {
     pub columns: Vec<WorldColumn>,
     /// The column of each agent's reward in the last round, if the world has rewards; learners learn from it.
     pub reward: Option<usize>,
-    /// The number of agents of an episode, if the world has episodes: agents `k * seats .. (k + 1) * seats` share one.
+    /// The number of agents of an episode, if the world has episodes. Agents `k * seats .. (k + 1) * seats` share one, unless cohorts take
+    /// seats of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seats: Option<u32>,
     /// One number per round, recorded as metrics.

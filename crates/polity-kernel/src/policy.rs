@@ -14,7 +14,7 @@ mod variants;
 
 pub(crate) use host::{Host, Lane, PolicyHost, Rows};
 pub(crate) use round::Round;
-pub use setup::{PolicySetup, Prompts};
+pub use setup::{PolicySetup, Prompts, Seating};
 pub use suspended::Suspended;
 pub(crate) use suspended::Waiting;
 pub(crate) use turn::Messages;

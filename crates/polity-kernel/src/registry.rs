@@ -533,7 +533,7 @@ impl Registry {
     ) -> Result<Env, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         let (population, topology) = (Population::empty(1), Topology::Complete { n: 1 });
-        let setup = WorldSetup { agents: 1, population: &population, topology: &topology, lag: 0, texts };
+        let setup = WorldSetup { agents: 1, population: &population, topology: &topology, lag: 0, seats: &[], texts };
         self.environments.find(&kind, path)?(&rest, path, &setup)
     }
 

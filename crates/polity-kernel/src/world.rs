@@ -35,6 +35,8 @@ pub struct WorldSetup<'a> {
     pub topology: &'a Topology,
     /// Maximum number of rounds between an agent's observation and its acts (`answers: {lag: 2}`); 0: the same round.
     pub lag: u32,
+    /// How many seats of each episode each cohort takes; empty if agents take them in order of id. Only set while something is opened.
+    pub seats: &'a [u32],
     /// The texts of the scenario's files, by path; only set while something is opened.
     pub texts: &'a BTreeMap<String, Arc<str>>,
 }

@@ -51,3 +51,49 @@ fn wrong_parameters_are_refused() {
     let why = refused(&scenario(&json!([{"act": "stay"}]), &json!({"kind": "tag", "obstacles": 21})));
     assert!(why.contains("obstacles"), "{why}");
 }
+
+#[test]
+fn cohorts_can_take_seats_of_every_episode() {
+    let chase = json!([
+        {"act": "right", "when": "other_2_x > abs(other_2_y)"},
+        {"act": "left", "when": "-other_2_x > abs(other_2_y)"},
+        {"act": "up", "when": "other_2_y > abs(other_2_x)"},
+        {"act": "down", "when": "-other_2_y > abs(other_2_x)"}]);
+    let flee = json!([{"act": "left", "when": "x > 0"}, {"act": "right"}]);
+    let together: Vec<Value> = [("== 1", &chase), ("== 0", &flee)]
+        .iter()
+        .flat_map(|(role, acts)| acts.as_array().unwrap().iter().map(move |act| (role, act)))
+        .map(|(role, act)| {
+            let when = act["when"].as_str().unwrap_or("true");
+            json!({"act": act["act"], "when": format!("chases {role} and {when}")})
+        })
+        .collect();
+    let one = scenario(&json!(together), &json!({"kind": "tag"}));
+    let mut two = one.clone();
+    two["cohorts"] = json!([
+        {"seats": 3, "policy": {"kind": "rule", "actions": chase}},
+        {"seats": 1, "policy": {"kind": "rule", "actions": flee}}]);
+    let (one, two) = (play(&one), play(&two));
+    for (one, two) in one.rounds.iter().zip(&two.rounds) {
+        assert_eq!(metric(one, "catches").to_bits(), metric(two, "catches").to_bits());
+    }
+    assert!(two.rounds.iter().map(|round| metric(round, "catches")).sum::<f64>() > 1.0);
+
+    let mut wrong = scenario(&json!([{"act": "stay"}]), &json!({"kind": "tag"}));
+    let policy = json!({"kind": "noise"});
+    for (cohorts, why) in [
+        (json!([{"seats": 3, "policy": policy}]), "has 4 seats, and the cohorts take 3"),
+        (json!([{"seats": 3, "policy": policy}, {"policy": policy}]), "each takes 1 to"),
+        (json!([{"seats": 3, "policy": policy}, {"seats": 1, "share": 0.5, "policy": policy}]), "remove it"),
+        (json!([{"seats": 3, "policy": policy}, {"seats": 3, "policy": policy}]), "do not fill a whole number"),
+    ] {
+        wrong["cohorts"] = cohorts;
+        let message = refused(&wrong);
+        assert!(message.contains(why), "{message}");
+    }
+    let mut no_episodes = wrong;
+    no_episodes["world"] = json!({"kind": "opinion"});
+    no_episodes["cohorts"] = json!([{"seats": 1, "policy": policy}]);
+    let message = refused(&no_episodes);
+    assert!(message.contains("no episodes with seats"), "{message}");
+}

@@ -9,7 +9,7 @@ use crate::learning::{
     check_positive, check_weights, logs_of,
 };
 use params::{Params, Ranks};
-use polity_kernel::policy::PolicySetup;
+use polity_kernel::policy::{PolicySetup, Seating};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::{AgentId, Invalid};
@@ -27,7 +27,7 @@ pub struct Es {
     params: Params,
     policy: Mlp,
     /// The agents of an episode, who play the same weights.
-    seats: AgentId,
+    seating: Seating,
     seed: u64,
 }
 
@@ -68,7 +68,7 @@ fn centred_ranks(scores: &[f32]) -> Vec<f32> {
 impl Es {
     /// Returns what a pair of members adds to the weights and takes from them, in units of σ. It is drawn again whenever it is needed.
     fn noise(&self, first: &Weights, generation: u32, pair: AgentId) -> Vec<Array> {
-        let mut draws = Draws::new(self.seed, Stream::Learner, generation, u32::MAX - pair);
+        let mut draws = Draws::new(self.seed, Stream::Learner, generation, u32::MAX - (self.seating.first + pair));
         let array = |of: &Array| {
             let numbers = (0..of.data().len()).map(|_| draws.normal() as f32).collect();
             Array::new(of.rows(), of.columns(), numbers)
@@ -81,8 +81,8 @@ impl Es {
         let mut logs = Array::EMPTY;
         let mut from = 0;
         while from < seen.agents.len() {
-            let member = seen.agents[from] / self.seats;
-            let of_member = seen.agents[from..].iter().take_while(|who| *who / self.seats == member).count();
+            let member = self.seating.episode(seen.agents[from]);
+            let of_member = seen.agents[from..].iter().take_while(|who| self.seating.episode(**who) == member).count();
             let by = if member.is_multiple_of(2) { self.params.noise } else { -self.params.noise } as f32;
             let mut own = weights.clone();
             for (array, noise) in own.arrays_mut().zip(self.noise(weights, generation, member / 2)) {
@@ -99,7 +99,7 @@ impl Es {
     fn scores(&self, generation: &Generation) -> Vec<(AgentId, [f32; 2])> {
         let mut members: BTreeMap<AgentId, (f32, f32)> = BTreeMap::new();
         for (who, ..) in generation.parts.played() {
-            let (sum, n) = members.entry(who / self.seats).or_default();
+            let (sum, n) = members.entry(self.seating.episode(who)).or_default();
             *sum += generation.scores.get(&who).copied().unwrap_or_default();
             *n += 1.0;
         }
@@ -156,18 +156,18 @@ impl Learner for Es {
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
         let message = format!("the world `{}` has no episodes, whose returns it compares", setup.world);
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
-        let seats = setup.interface.seats.unwrap_or(1).max(1);
-        let (first, end) = (setup.cohort.start, setup.cohort.end);
+        let seating = setup.seating.unwrap_or(Seating { first: 0, seats: 1 });
+        let (seats, first, end) = (seating.seats, setup.cohort.start, setup.cohort.end);
         let message = format!(
             "pairs of members play weights with opposite noise, and a member has {seats} agents, so a cohort begins and ends at a multiple \
              of {}; this one has the agents {first} to {}",
             2 * seats,
             end.saturating_sub(1),
         );
-        let fits = first.is_multiple_of(2 * seats) && end.is_multiple_of(2 * seats);
-        Invalid::unless(fits, "kind", message)?;
+        let pairs = Seating { seats: 2 * seats, ..seating };
+        Invalid::unless(pairs.fills(setup.cohort), "kind", message)?;
         let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);
-        Ok((Es { params, policy, seats, seed: setup.shared_context.seed }, start))
+        Ok((Es { params, policy, seating, seed: setup.shared_context.seed }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Generation> {

@@ -54,7 +54,7 @@ fn rollout() -> (Rollout, Seen) {
 #[test]
 fn decisions_get_what_comes_until_the_next_one() {
     let (rollout, last) = rollout();
-    let decisions = rollout.decisions(&last, &[8.0, 9.0], None);
+    let decisions = rollout.decisions(&last, &[8.0, 9.0], None, |_| true);
     assert_eq!(decisions.choices, [0, 1, 1, 1, 0]);
     assert_eq!(decisions.rewards, [0.5, 1.25, 7.0, 0.125, 2.0]);
     // The second decision of agent 4 ends an episode, and another begins. The episode of agent 9 is cut off after its last decision, which

@@ -1,5 +1,6 @@
-//! Every environment is a world: agents sit in episodes, in order of id, and a round is a step of every episode.
+//! Every environment is a world: agents sit in episodes, and a round is a step of every episode.
 
+use super::seating::Seating;
 use super::{DeclareEnvironment, Environment, Move};
 use crate::AgentId;
 use crate::ask::Value;
@@ -12,12 +13,12 @@ use crate::tree::Invalid;
 use crate::world::{AgentActions, DeclareWorld, Future, ObservationRow, World, WorldSetup};
 use serde::{Deserialize, Serialize};
 
-/// An environment as a world. Agents `k * seats .. (k + 1) * seats` sit in episode `k`. When an episode ends, the next begins at
-/// once: agents see its start in the next round.
+/// An environment as a world. Agents `k * seats .. (k + 1) * seats` sit in episode `k`, unless cohorts take seats of their own. When an
+/// episode ends, the next begins at once: agents see its start in the next round.
 pub(crate) struct AsWorld<E: Environment> {
     environment: E,
     declared: DeclareEnvironment<E>,
-    seats: u32,
+    seating: Seating,
     active: NumberSlot,
 }
 
@@ -26,7 +27,7 @@ pub(crate) struct AsWorld<E: Environment> {
 #[serde(bound = "S: crate::Plain")]
 pub(crate) struct Episodes<S> {
     episodes: DigestVec<S>,
-    /// Moves of the current round, in order of agent.
+    /// Moves of the current round, in the order of turns.
     moves: Vec<(AgentId, u16, Value)>,
     /// The reward of each agent in the last round.
     rewards: DigestVec<f64>,
@@ -53,7 +54,7 @@ impl<S: crate::Plain> Episodes<S> {
 
 impl<E: Environment> AsWorld<E> {
     fn episode_of(&self, who: AgentId) -> (usize, u32) {
-        ((who / self.seats) as usize, who % self.seats)
+        self.seating.place(who)
     }
 
     fn has_turn(&self, state: &E::State, seat: u32) -> bool {
@@ -150,6 +151,9 @@ impl<E: Environment> World for AsWorld<E> {
         let message =
             format!("an episode has {seats} seats, and {} agents do not fill a whole number of episodes", setup.agents);
         Invalid::unless(setup.agents.is_multiple_of(seats), "kind", message)?;
+        let taken: u32 = setup.seats.iter().sum();
+        let message = format!("an episode has {seats} seats, and the cohorts take {taken}");
+        Invalid::unless(setup.seats.is_empty() || taken == seats, "kind", message)?;
         if let Some(act) =
             declared.interface.acts.iter().find(|act| matches!(act.argument, ActionArgument::Seen { .. }))
         {
@@ -161,13 +165,13 @@ impl<E: Environment> World for AsWorld<E> {
         }
         let active = AsWorld::<E>::declare(&declared, declare);
         declare.seats(seats);
-        Ok(AsWorld { environment, declared, seats, active })
+        Ok(AsWorld { environment, declared, seating: Seating::new(setup.agents, seats, setup.seats), active })
     }
 
     fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> Episodes<E::State> {
         let n = setup.agents as usize;
         let begin = |index: u32| self.environment.reset(&Item { index, ..Item::default() }, draws);
-        let episodes: Vec<E::State> = (0..setup.agents / self.seats).map(begin).collect();
+        let episodes: Vec<E::State> = (0..self.seating.episodes()).map(begin).collect();
         Episodes {
             ends: vec![None; episodes.len()].into(),
             episodes: episodes.into(),
@@ -209,31 +213,33 @@ impl<E: Environment> World for AsWorld<E> {
 
     fn end_round(&self, state: &mut Episodes<E::State>, draws: &mut Draws) -> Option<String> {
         let mut moves = std::mem::take(&mut state.moves);
-        // In random order, turns come in a different order.
-        moves.sort_by_key(|(who, ..)| *who);
+        moves.sort_by_key(|(who, ..)| self.episode_of(*who));
         let seed = draws.below(u64::MAX);
         let (mut rest, mut total) = (moves.as_slice(), 0.0);
         for index in 0..state.episodes.len() {
-            let first = index as u32 * self.seats;
-            let n = rest.iter().take_while(|(who, ..)| *who < first + self.seats).count();
+            let n = rest.iter().take_while(|(who, ..)| self.episode_of(*who).0 == index).count();
             let (own, later) = rest.split_at(n);
             rest = later;
             let own: Vec<Move> = own
                 .iter()
-                .map(|(who, action, argument)| Move { seat: who - first, action: *action, argument: argument.clone() })
+                .map(|(who, action, argument)| Move {
+                    seat: self.episode_of(*who).1,
+                    action: *action,
+                    argument: argument.clone(),
+                })
                 .collect();
             let mut draws = Draws::new(seed, Stream::Episode, 0, index as u32);
             if state.ends[index].is_some() {
                 state.ends.set(index, None);
-                for who in first..first + self.seats {
-                    state.returns.set(who as usize, 0.0);
+                for seat in 0..self.seating.seats() {
+                    state.returns.set(self.seating.agent(index, seat) as usize, 0.0);
                 }
             }
             let mut result = super::StepResult::default();
             state.episodes.change(index, |episode| result = self.environment.step(episode, &own, &mut draws));
-            for seat in 0..self.seats {
+            for seat in 0..self.seating.seats() {
                 let reward = result.rewards.get(seat as usize).copied().unwrap_or_default();
-                let who = (first + seat) as usize;
+                let who = self.seating.agent(index, seat) as usize;
                 state.rewards.set(who, reward);
                 state.returns.change(who, |sum| *sum += reward);
                 total += reward;

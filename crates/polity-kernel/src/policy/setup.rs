@@ -26,6 +26,8 @@ pub struct PolicySetup<'a> {
     pub agents: u32,
     /// The agents of the policy's cohort at the start.
     pub cohort: &'a Range<AgentId>,
+    /// Which agents share an episode, if the world has episodes.
+    pub seating: Option<Seating>,
     /// Rounds planned.
     pub rounds: u32,
     /// The world's prompts for model-driven agents: templates by name, from its folder.
@@ -44,6 +46,35 @@ pub struct PolicySetup<'a> {
     pub(crate) methods: &'a dyn Methods,
     /// The tools of the scenario.
     pub(crate) toolbox: &'a Arc<Toolbox>,
+}
+
+/// Which agents of a cohort share an episode: `first + k * seats .. first + (k + 1) * seats` for each `k`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seating {
+    /// The first agent of the first episode.
+    pub first: AgentId,
+    /// How many agents share an episode.
+    pub seats: u32,
+}
+
+impl Seating {
+    /// Returns the episode of an agent, from 0.
+    #[must_use]
+    pub fn episode(self, who: AgentId) -> AgentId {
+        (who - self.first) / self.seats
+    }
+
+    /// Returns the seat of an agent, from 0.
+    #[must_use]
+    pub fn seat(self, who: AgentId) -> AgentId {
+        (who - self.first) % self.seats
+    }
+
+    /// Returns whether a cohort holds whole episodes, as far as its agents share them.
+    #[must_use]
+    pub fn fills(self, cohort: &Range<AgentId>) -> bool {
+        [cohort.start, cohort.end].iter().all(|at| (at - self.first).is_multiple_of(self.seats))
+    }
 }
 
 impl PolicySetup<'_> {

@@ -13,7 +13,7 @@ use super::{Answers, Assembled, Change, FileKind, MessageSource, Scenario, toolb
 use crate::layout::Layout;
 use crate::method::MOST_RETRIES;
 use crate::outline::Guesses;
-use crate::policy::{PolicySetup, SharedContext};
+use crate::policy::{PolicySetup, Seating, SharedContext};
 use crate::population::Population;
 use crate::registry::Registry;
 use crate::society::{Leaves, Plan, PlannedMessage, interface_of};
@@ -529,7 +529,9 @@ fn leaves(
     let agents = sizes.iter().sum();
     let scenario = Scenario::read(tree)?;
     let SharedContext { population, topology, .. } = shared_context;
-    let setup = WorldSetup { agents, population, topology, lag: scenario.answers.lag(), texts: &inputs.texts };
+    let taken: Vec<u32> = scenario.cohorts.iter().flatten().filter_map(|cohort| cohort.seats).collect();
+    let lag = scenario.answers.lag();
+    let setup = WorldSetup { agents, population, topology, lag, seats: &taken, texts: &inputs.texts };
     let Some(node) = &scenario.world else { return Err(wrong("world", None, tree, "the world is missing", None)) };
     let mut worlds = Vec::new();
     let mut name = String::new();
@@ -539,6 +541,10 @@ fn leaves(
         name = kind;
     }
     let interface = worlds[0].interface().clone();
+    if interface.seats.is_none() && !taken.is_empty() {
+        let message = format!("the world `{name}` has no episodes with seats");
+        return Err(wrong("cohorts[0].seats", tree.find("cohorts[0].seats"), tree, message, Some("use `count`")));
+    }
     let toolbox = toolbox::open(&scenario, registry, inputs)?;
     let setup = PolicySetup {
         world: &name,
@@ -547,6 +553,7 @@ fn leaves(
         shared_context,
         agents,
         cohort: &(0..agents),
+        seating: None,
         rounds: scenario.rounds,
         model: scenario.model.as_deref(),
         settings: scenario.settings,
@@ -561,7 +568,9 @@ fn leaves(
     for (i, (cohort, size)) in scenario.cohorts.iter().flatten().zip(sizes).enumerate() {
         let members = first..first + size;
         first += size;
-        let setup = PolicySetup { cohort: &members, ..setup };
+        let in_order = interface.seats.map(|seats| Seating { first: 0, seats });
+        let own = cohort.seats.map(|seats| Seating { first: members.start, seats });
+        let setup = PolicySetup { cohort: &members, seating: own.or(in_order), ..setup };
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
     // Teams keep the toolbox.

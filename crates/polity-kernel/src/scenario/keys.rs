@@ -154,6 +154,9 @@ pub struct CohortSource {
     pub share: Option<f64>,
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
     pub count: Option<Count>,
+    /// How many seats of each episode of the world its agents take. The first cohort takes the first seats, the next one those after them.
+    /// All cohorts then have this key.
+    pub seats: Option<u32>,
     /// Priority of its questions with `--schedule priority`; the highest comes first. It does not affect results.
     #[serde(default)]
     pub priority: i32,

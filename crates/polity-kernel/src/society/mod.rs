@@ -59,7 +59,7 @@ impl Society {
         let mut shards = Vec::with_capacity(worlds.len());
         let SharedContext { seed, population, topology, .. } = &shared_context;
         let texts = BTreeMap::new();
-        let setup = WorldSetup { agents, population, topology, lag: plan.lag, texts: &texts };
+        let setup = WorldSetup { agents, population, topology, lag: plan.lag, seats: &[], texts: &texts };
         for (index, mut world) in layout.own().zip(worlds) {
             world.begin(&setup, *seed, index == 0);
             shards.push(Shard::new(index, world, layout.range(index, blocks)));

@@ -79,15 +79,22 @@ impl Rollout {
     }
 
     /// Returns all decisions and what came of them. `last`: what the cohort sees now, with what it can expect (`values`). `teams`:
-    /// whose views are put together.
+    /// whose views are put together. `learns`: whose decisions count.
     #[must_use]
-    pub fn decisions(&self, last: &Seen, values: &[f32], teams: Option<&Teams>) -> Decisions {
+    pub fn decisions(
+        &self,
+        last: &Seen,
+        values: &[f32],
+        teams: Option<&Teams>,
+        learns: impl Fn(AgentId) -> bool,
+    ) -> Decisions {
         let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::default() };
         let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
         for (round, step) in (0u32..).zip(self.0.iter()) {
             all.hear(&mut open, &step.seen);
             let views = teams.map(|teams| teams.views(&step.seen));
-            for (row, choice) in step.choices.iter().enumerate().filter(|(_, choice)| **choice != NONE) {
+            let counts = |row: usize, choice: u16| choice != NONE && learns(step.seen.agents[row]);
+            for (row, choice) in step.choices.iter().enumerate().filter(|(row, choice)| counts(*row, **choice)) {
                 let this = all.choices.len();
                 all.inputs.push(step.seen.inputs.row(row));
                 if let Some((all, views)) = all.views.as_mut().zip(views.as_ref()) {

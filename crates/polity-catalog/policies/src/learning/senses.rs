@@ -4,7 +4,7 @@ use super::{Decision, Returns};
 use polity_kernel::AgentId;
 use polity_kernel::Invalid;
 use polity_kernel::interface::{ActionArgument, NumberSlot, Observation};
-use polity_kernel::policy::{PolicySetup, Turn};
+use polity_kernel::policy::{PolicySetup, Seating, Turn};
 use polity_kernel::rng::Draws;
 use polity_nn::Array;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ const FORBIDDEN: f32 = -1e9;
 #[derive(Clone, Debug)]
 pub struct Senses {
     numbers: Vec<(String, Sight)>,
-    seats: AgentId,
+    seating: Seating,
     reward: NumberSlot,
     active: Option<NumberSlot>,
     ended: Option<NumberSlot>,
@@ -33,7 +33,7 @@ pub struct Senses {
 enum Sight {
     /// One that the world shows.
     Shown(NumberSlot),
-    /// 1 for the agents on this seat of their episodes, 0 for others.
+    /// 1 for the agents on this seat of their episodes, of those that the cohort takes; 0 for others.
     Seat(AgentId),
     /// 1 for the agents who follow this policy of so many, 0 for others.
     Policy(AgentId, AgentId),
@@ -139,11 +139,12 @@ impl Senses {
         identity: Identity,
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
+        let seating = setup.seating.unwrap_or(Seating { first: 0, seats: 1 });
         let shown = setup.interface.numbers().map(|field| field.name.to_string());
         let all = shown.filter(|name| name != reward && !about_turns(name));
         let (kind, of) = match identity {
             Identity::Shared => ("", 0),
-            Identity::Seat => ("seat", setup.interface.seats.filter(|seats| *seats > 1).unwrap_or(0)),
+            Identity::Seat => ("seat", Some(seating.seats).filter(|seats| *seats > 1).unwrap_or(0)),
             Identity::Policy(policies) => ("policy", policies),
         };
         let own = (0..of).map(|k| format!("{kind}-{k}"));
@@ -160,7 +161,7 @@ impl Senses {
         let slot = |name: String| {
             let sight = match (setup.number(&name), numbered(&name, "seat-"), numbered(&name, "policy-")) {
                 (Ok(slot), ..) => Sight::Shown(slot),
-                (_, Some(seat), _) if setup.interface.seats.is_some_and(|seats| seat < seats) => Sight::Seat(seat),
+                (_, Some(seat), _) if seat < seating.seats => Sight::Seat(seat),
                 (.., Some(policy)) if policy < policies => Sight::Policy(policy, policies),
                 (Err(error), ..) => return Err(Invalid { key: "observe".into(), ..error }),
             };
@@ -192,7 +193,7 @@ impl Senses {
         Invalid::unless(choices.len() <= MOST_CHOICES, "kind", message)?;
         Ok(Senses {
             numbers,
-            seats: setup.interface.seats.unwrap_or(1).max(1),
+            seating,
             reward: setup.number(reward).map_err(|error| Invalid { key: "reward".into(), ..error })?,
             active: setup.number("active").ok(),
             ended: setup.number("episode-ended").ok(),
@@ -231,7 +232,7 @@ impl Senses {
         let (reward, ended) = self.outcome(observation);
         let sight = |(_, sight): &(String, Sight)| match sight {
             Sight::Shown(slot) => number(*slot) as f32,
-            Sight::Seat(seat) => f32::from(u8::from(who % self.seats == *seat)),
+            Sight::Seat(seat) => f32::from(u8::from(self.seating.seat(who) == *seat)),
             Sight::Policy(policy, of) => f32::from(u8::from(who % of == *policy)),
         };
         let inputs: Vec<f32> = self.numbers.iter().map(sight).collect();

@@ -38,14 +38,14 @@ impl Teams {
         let wrong = |message: String| Invalid { key: "kind".into(), message };
         let message =
             || format!("the world `{}` has no episodes, so it does not say which agents learn together", setup.world);
-        let seats = setup.interface.seats.ok_or_else(|| wrong(message()))?.max(1);
-        let (first, agents) = (setup.cohort.start, setup.cohort.end - setup.cohort.start);
+        let seating = setup.seating.ok_or_else(|| wrong(message()))?;
+        let (seats, first, agents) = (seating.seats, setup.cohort.start, setup.cohort.end - setup.cohort.start);
         let message = format!(
             "an episode of `{}` has {seats} seats, and the cohort has the agents {first} to {}; it must hold whole episodes",
             setup.world,
             setup.cohort.end.saturating_sub(1),
         );
-        Invalid::unless(first.is_multiple_of(seats) && agents.is_multiple_of(seats), "kind", message)?;
+        Invalid::unless(seating.fills(setup.cohort), "kind", message)?;
         Ok(Teams::new(first, agents, seats, together))
     }
 

@@ -23,6 +23,10 @@ pub(super) struct CohortSplit {
 pub(super) fn split(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<CohortSplit, TreeError> {
     let cohorts = cohorts_of(scenario, tree)?;
     let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.condition.clone()).collect();
+    if cohorts.iter().any(|cohort| cohort.seats.is_some()) {
+        let sizes = sizes_by_seats(scenario, cohorts, tree)?;
+        return Ok(CohortSplit { agents: sizes.iter().sum(), sizes, conditions: vec![None; cohorts.len()], shares: Vec::new() });
+    }
     if conditions.iter().all(Option::is_none) {
         let sizes = sizes(scenario, cohorts, tree, table_rows)?;
         return Ok(CohortSplit { agents: sizes.iter().sum(), sizes, conditions, shares: Vec::new() });
@@ -215,6 +219,40 @@ fn cohorts_of<'a>(scenario: &'a Scenario, tree: &Node) -> Result<&'a [CohortSour
         return Err(wrong("cohorts", tree.get("cohorts"), tree, message, None));
     }
     Ok(cohorts)
+}
+
+/// Returns the number of agents of each cohort, if cohorts take seats of every episode.
+fn sizes_by_seats(scenario: &Scenario, cohorts: &[CohortSource], tree: &Node) -> Result<Vec<u32>, TreeError> {
+    let error = |path: &str, message: String, help: &str| wrong(path, tree.find(path), tree, message, Some(help));
+    for (i, cohort) in cohorts.iter().enumerate() {
+        let path = |key: &str| child(&item("cohorts", i), key);
+        if !cohort.seats.is_some_and(|seats| (1..=MOST_AGENTS).contains(&seats)) {
+            let message = format!("if one cohort takes seats, each takes 1 to {MOST_AGENTS}");
+            return Err(error(&path("seats"), message, "for instance `seats: 1`"));
+        }
+        let others = [
+            ("share", cohort.share.is_some()),
+            ("count", cohort.count.is_some()),
+            ("where", cohort.condition.is_some()),
+        ];
+        if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
+            let message = "its seats decide how many agents the cohort has";
+            return Err(error(&path(key), message.into(), "remove it"));
+        }
+    }
+    let of = |cohort: &CohortSource| u64::from(cohort.seats.unwrap_or_default());
+    let seats: u64 = cohorts.iter().map(of).sum();
+    let Some(agents) = scenario.agents else {
+        return Err(error("", "the number of agents is missing".into(), &format!("for instance `agents: {seats}`")));
+    };
+    if agents == 0 || agents > MOST_AGENTS || !u64::from(agents).is_multiple_of(seats) {
+        let message = format!(
+            "the cohorts take {seats} seats of each episode, and {agents} agents do not fill a whole number of episodes"
+        );
+        return Err(error("agents", message, &format!("for instance `agents: {seats}`")));
+    }
+    let episodes = u64::from(agents) / seats;
+    Ok(cohorts.iter().map(|cohort| (of(cohort) * episodes) as u32).collect())
 }
 
 /// Returns the number of agents of each cohort. `table_rows`: the rows of the population's file.

@@ -1,5 +1,6 @@
 //! What agents remember: a recurrent layer between what they see and what they decide.
 
+use super::league::Versions;
 use crate::learning::{Decisions, Experience, Rollout, Seen, Start};
 use polity_kernel::digest::DigestVec;
 use polity_kernel::{AgentId, Invalid};
@@ -39,6 +40,8 @@ pub struct Lived {
     agents: Vec<AgentId>,
     /// What each of them remembered at its end.
     left: Array,
+    /// Weights of the past, which opponents play.
+    pub versions: Versions,
 }
 
 impl Experience for Lived {

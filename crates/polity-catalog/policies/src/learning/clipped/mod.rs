@@ -1,5 +1,6 @@
 //! Proximal policy optimisation, with a critic that sees what an agent sees or what its whole team sees.
 
+mod league;
 mod memory;
 mod params;
 #[cfg(test)]
@@ -10,12 +11,15 @@ mod update;
 use super::{
     Choose, Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained,
 };
+use league::League;
+pub use league::LeagueSource;
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
 pub use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, outputs};
+use std::borrow::Cow;
 use std::marker::PhantomData;
 pub use turns::Symmetry;
 use turns::Turns;
@@ -42,6 +46,7 @@ pub struct Clipped<K> {
     /// What agents remember from round to round.
     memory: Option<Recurrent>,
     teacher: Option<Player>,
+    league: Option<League>,
     /// Who the critic sees together; `None`: each agent alone.
     teams: Option<Teams>,
     kind: PhantomData<K>,
@@ -57,13 +62,28 @@ struct Outlook {
     left: Array,
 }
 
+impl Outlook {
+    /// Replaces the rows of some agents.
+    fn replace(&mut self, rows: &[u32], by: &Outlook) {
+        for (all, by) in [(&mut self.logs, &by.logs), (&mut self.values, &by.values), (&mut self.left, &by.left)] {
+            let columns = all.columns();
+            for (to, row) in rows.iter().zip(0..by.rows()) {
+                all.data_mut()[*to as usize * columns..][..columns].copy_from_slice(by.row(row));
+            }
+        }
+    }
+}
+
 impl<K: Kind> Clipped<K> {
-    /// Returns what a cohort is about to do. `entered`: what each agent remembers.
-    fn outlook(&self, weights: &Weights, seen: &Seen, entered: Option<&Array>) -> Outlook {
+    /// Returns what agents of a cohort are about to do. `entered`: what each remembers. `who`: their rows; `None`: all.
+    fn outlook(&self, weights: &Weights, seen: &Seen, entered: Option<&Array>, who: Option<&[u32]>) -> Outlook {
+        let of = |all| who.map_or(Cow::Borrowed(all), |rows| Cow::Owned(Array::pick(all, rows)));
         let views = self.teams.as_ref().map(|teams| teams.views(seen));
-        let [logs, values, left] = outputs(weights, seen.agents.len(), |tape, rows| {
-            let (x, mask) = (tape.input(seen.inputs.part(rows.clone())), tape.input(seen.mask.part(rows.clone())));
-            let state = self.memory.as_ref().zip(entered).map(|(memory, entered)| {
+        let views = views.as_ref().map(of);
+        let (inputs, masks, entered) = (of(&seen.inputs), of(&seen.mask), entered.map(of));
+        let [logs, values, left] = outputs(weights, inputs.rows(), |tape, rows| {
+            let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows.clone())));
+            let state = self.memory.as_ref().zip(entered.as_ref()).map(|(memory, entered)| {
                 let before = tape.input(entered.part(rows.clone()));
                 memory.on(tape, x, before)
             });
@@ -140,13 +160,14 @@ impl<K: Kind> Learner for Clipped<K> {
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
         }
+        let league = params.league.as_ref().map(|source| League::open(source, setup)).transpose()?;
         let teacher = params.teacher.as_ref().map(|teacher| {
             let (player, of) = Player::open(setup.weights(&teacher.weights)?)?;
             of.fits(&start.senses, setup.world).map(|()| player)
         });
         let teacher =
             teacher.transpose().map_err(|error| Invalid { key: format!("teacher.{}", error.key), ..error })?;
-        Ok((Clipped { params, policy, value, message, turns, memory, teacher, teams, kind: PhantomData }, start))
+        Ok((Clipped { params, policy, value, message, turns, memory, teacher, league, teams, kind: PhantomData }, start))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Lived> {
@@ -162,19 +183,34 @@ impl<K: Kind> Learner for Clipped<K> {
 
     fn step(&self, memory: &mut Trained<Lived>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         let entered = self.memory.as_ref().map(|layer| layer.entering(&memory.experience, seen));
-        let mut outlook = self.outlook(&memory.model.weights, seen, entered.as_ref());
+        let mut outlook = self.outlook(&memory.model.weights, seen, entered.as_ref(), None);
+        let league = self.league.as_ref().filter(|_| now.learns);
+        if let Some(league) = league.filter(|_| now.round == 0) {
+            league.keep(&mut memory.experience.versions, &memory.model.weights, 0, now);
+        }
         let Trained { model, experience, updates } = &*memory;
         if now.learns && experience.rollout.len() >= self.params.horizon as usize {
-            let mut decisions = experience.rollout.decisions(seen, outlook.values.data(), self.teams.as_ref());
+            let learns = |who| league.is_none_or(|league| league.learns(who));
+            let mut decisions = experience.rollout.decisions(seen, outlook.values.data(), self.teams.as_ref(), learns);
             decisions.rewards.iter_mut().for_each(|reward| *reward *= self.params.reward_scale as f32);
             let model: Model = self.update(model, experience, &decisions, *updates, now)?;
             memory.learned(model);
-            outlook = self.outlook(&memory.model.weights, seen, entered.as_ref());
+            if let Some(league) = league {
+                league.keep(&mut memory.experience.versions, &memory.model.weights, memory.updates, now);
+            }
+            outlook = self.outlook(&memory.model.weights, seen, entered.as_ref(), None);
             memory.experience.clear();
         }
         if !now.learns {
             // Only the last decisions are read.
             memory.experience.clear();
+        }
+        if let Some(league) = league {
+            let versions = &mut memory.experience.versions;
+            league.draw(versions, seen, now);
+            for (weights, rows) in league.played(versions, seen) {
+                outlook.replace(&rows, &self.outlook(weights, seen, entered.as_ref(), Some(&rows)));
+            }
         }
         let Outlook { logs, values, left } = outlook;
         let choices = now.chosen(seen, &logs, Choose::Best);

@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{MemorySource, Symmetry};
+use super::{LeagueSource, MemorySource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -21,6 +21,8 @@ params! {
         messages: usize = 0,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,
+        /// Opponents from the learner's own past. Default: all agents of the cohort learn.
+        league: Option<LeagueSource> = None,
         /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
         weights: Option<WeightsSource> = None,
         /// Rounds between updates (horizon T).

@@ -51,7 +51,7 @@ fn rounds_gone_through_again_leave_the_same_memories() {
             left_by_round.push((seen, left));
         }
         let last = seen(10, &[3, 5, 8]);
-        let decisions = lived.rollout.decisions(&last, &[0.0; 3], None);
+        let decisions = lived.rollout.decisions(&last, &[0.0; 3], None, |_| true);
         let sequences = Sequences::of(&decisions);
         assert_eq!(sequences.len(), 3);
         let mut tape = Tape::new(&weights);
