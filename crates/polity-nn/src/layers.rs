@@ -209,6 +209,70 @@ impl Experts {
     }
 }
 
+/// Attention of a query to several entities, with several heads (Vaswani et al. 2017).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attention {
+    query: Dense,
+    key: Dense,
+    value: Dense,
+    heads: usize,
+    size: usize,
+}
+
+impl Attention {
+    /// Makes a layer. `[query, entity, to]`: the numbers of a query, of an entity, and of what each head makes of them.
+    pub fn new(
+        weights: &mut Weights,
+        name: &str,
+        [query, entity, to]: [usize; 3],
+        heads: usize,
+        draws: &mut Draws,
+    ) -> Self {
+        let mut dense =
+            |part: &str, from| Dense::new(weights, &format!("{name}.{part}"), [from, heads * to], 1.0, draws);
+        let (query, key, value) = (dense("query", query), dense("key", entity), dense("value", entity));
+        Attention { query, key, value, heads, size: to }
+    }
+
+    /// Returns the mean of what the entities of each query have to say, weighed by how well they fit it, head by head. `entities`: each a
+    /// matrix with a row for each query. `open`: a row for each query, with 1 for the entities that count and 0 for the others; a query
+    /// without entities gets 0.
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var, entities: &[Var], open: Var) -> Var {
+        let query = self.query.on(tape, x);
+        let both: Vec<[Var; 2]> =
+            entities.iter().map(|entity| [self.key, self.value].map(|dense| dense.on(tape, *entity))).collect();
+        let mut heads = Vec::with_capacity(self.heads);
+        for head in 0..self.heads {
+            let (first, n) = (head * self.size, self.size);
+            let own = tape.columns(query, first, n);
+            let mut scores = Vec::with_capacity(both.len());
+            for [key, _] in &both {
+                let key = tape.columns(*key, first, n);
+                let product = tape.multiply(own, key);
+                scores.push(tape.row_sums(product));
+            }
+            let scores = tape.join(&scores);
+            let scores = tape.scale(scores, 1.0 / libm::sqrtf(n as f32));
+            let logs = tape.log_softmax(scores);
+            let p = tape.exp(logs);
+            let p = tape.multiply(p, open);
+            let sum = tape.row_sums(p);
+            // Where nothing is open, both are 0.
+            let least = tape.input(Array::column(vec![1e-6; tape.value(sum).rows()]));
+            let sum = tape.most(sum, least);
+            let share = tape.power(sum, -1.0);
+            let p = tape.row_times(share, p);
+            let mut said = Vec::with_capacity(both.len());
+            for (k, [_, value]) in both.iter().enumerate() {
+                let (weight, value) = (tape.columns(p, k, 1), tape.columns(*value, first, n));
+                said.push(tape.row_times(weight, value));
+            }
+            heads.extend(said.into_iter().reduce(|sum, said| tape.add(sum, said)));
+        }
+        tape.join(&heads)
+    }
+}
+
 /// Returns a matrix whose shorter side is orthonormal, times a gain (Saxe et al. 2014).
 fn orthogonal(rows: usize, columns: usize, gain: f64, draws: &mut Draws) -> Array {
     let (many, long) = (rows.min(columns), rows.max(columns));

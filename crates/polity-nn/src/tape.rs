@@ -38,6 +38,7 @@ enum Op {
     Abs(Var),
     Elu(Var),
     RowTimes(Var, Var),
+    Power(Var, f32),
 }
 
 struct Node<'w> {
@@ -265,6 +266,21 @@ impl<'w> Tape<'w> {
         self.put(value, Op::RowTimes(x, w))
     }
 
+    /// Returns `x` to this power; `x` must be above 0.
+    pub fn power(&mut self, x: Var, by: f32) -> Var {
+        let mut value = self.value(x).clone();
+        value.data_mut().iter_mut().for_each(|x| *x = libm::powf(*x, by));
+        self.put(value, Op::Power(x, by))
+    }
+
+    /// Returns other numbers in place of `x`, through which gradients flow as if they were `x` (the straight-through estimator: Bengio et
+    /// al. 2013).
+    pub fn replaced(&mut self, x: Var, by: &Array) -> Var {
+        let difference = by.zip(self.value(x), |by, x| by - x);
+        let difference = self.input(difference);
+        self.add(x, difference)
+    }
+
     /// Returns the gradient of the sum of a value for every weight, in their order.
     #[must_use]
     pub fn backward(self, of: Var) -> Vec<Array> {
@@ -390,6 +406,11 @@ impl<'w> Tape<'w> {
                 Op::Reshape(x) => {
                     let [rows, columns] = of(*x).shape();
                     give(*x, Array::new(rows, columns, g.data().to_vec()));
+                }
+                Op::Power(x, by) => {
+                    let mut slope = of(*x).clone();
+                    slope.data_mut().iter_mut().for_each(|x| *x = by * libm::powf(*x, by - 1.0));
+                    give(*x, g.zip(&slope, |g, slope| g * slope));
                 }
                 Op::Abs(x) => give(*x, g.zip(of(*x), |g, x| if x < 0.0 { -g } else { g })),
                 Op::Elu(x) => give(*x, g.zip(y, |g, y| if y < 0.0 { g * (y + 1.0) } else { g })),

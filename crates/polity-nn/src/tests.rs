@@ -348,3 +348,70 @@ fn experts_serve_the_rows_that_choose_them() {
     assert_eq!(experts(1).served(&gates, Some(2)).data(), [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(experts(2).served(&gates, Some(1)).data(), [1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
 }
+
+#[test]
+fn gradients_of_attention_are_slopes_and_closed_entities_say_nothing() {
+    let mut draws = draws(9);
+    let mut weights = Weights::default();
+    let attention = Attention::new(&mut weights, "attention", [3, 2, 2], 2, &mut draws);
+    let x = random(4, 3, &mut draws);
+    let entities: Vec<Array> = (0..3).map(|_| random(4, 2, &mut draws)).collect();
+    let open = Array::new(4, 3, vec![1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    check(&weights, |tape| {
+        let (x, open) = (tape.input(x.clone()), tape.input(open.clone()));
+        let entities: Vec<Var> = entities.iter().map(|of| tape.input(of.clone())).collect();
+        let y = attention.on(tape, x, &entities, open);
+        let square = tape.square(y);
+        tape.sum(square)
+    });
+    // The same in plain sums.
+    let mut tape = Tape::new(&weights);
+    let vars: Vec<Var> = entities.iter().map(|of| tape.input(of.clone())).collect();
+    let (query, mask) = (tape.input(x.clone()), tape.input(open.clone()));
+    let y = attention.on(&mut tape, query, &vars, mask);
+    let dense = |name: &str, row: &[f32]| -> Vec<f64> {
+        let of = |part: &str| &weights.iter().find(|of| of.name == format!("attention.{name}.{part}")).unwrap().array;
+        let (w, b) = (of("weight"), of("bias"));
+        let term = |to: usize| (0..row.len()).map(|i| f64::from(row[i]) * f64::from(w.row(i)[to])).sum::<f64>();
+        (0..w.columns()).map(|to| f64::from(b.row(0)[to]) + term(to)).collect()
+    };
+    for row in 0..4 {
+        let query = dense("query", x.row(row));
+        for head in 0..2 {
+            let of = |numbers: &[f64], i: usize| numbers[2 * head + i];
+            let mut sums = [0.0; 3];
+            for k in (0..3).filter(|k| open.row(row)[*k] > 0.0) {
+                let (key, value) = (dense("key", entities[k].row(row)), dense("value", entities[k].row(row)));
+                let score: f64 = (0..2).map(|i| of(&query, i) * of(&key, i)).sum();
+                let weight = libm::exp(score / libm::sqrt(2.0));
+                sums = [sums[0] + weight, sums[1] + weight * of(&value, 0), sums[2] + weight * of(&value, 1)];
+            }
+            for i in 0..2 {
+                let expected = if sums[0] > 0.0 { sums[1 + i] / sums[0] } else { 0.0 };
+                let found = f64::from(tape.value(y).row(row)[2 * head + i]);
+                assert!((found - expected).abs() < 1e-5, "{row} {head} {i}: {found}, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_of_powers_are_slopes_and_flow_through_replaced_numbers() {
+    let mut draws = draws(10);
+    let mut weights = Weights::default();
+    let x = weights.push("x", random(3, 2, &mut draws).map(|x| 0.5 + x.abs()));
+    check(&weights, |tape| {
+        let x = tape.weight(x);
+        let [one, two] = [-0.5, 1.5].map(|by| tape.power(x, by));
+        let sum = tape.add(one, two);
+        tape.sum(sum)
+    });
+    let mut tape = Tape::new(&weights);
+    let var = tape.weight(x);
+    let hard = Array::new(3, 2, vec![1.0; 6]);
+    let y = tape.replaced(var, &hard);
+    assert!(tape.value(y).data().iter().all(|y| (y - 1.0).abs() < 1e-6));
+    let y = tape.scale(y, 3.0);
+    let y = tape.sum(y);
+    assert_eq!(tape.backward(y)[x].data(), [3.0; 6]);
+}

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 fn game(params: Json) -> HiddenRole {
     let (population, topology, texts) = (Population::empty(1), Topology::Complete { n: 1 }, BTreeMap::new());
-    let setup = WorldSetup { agents: 3, population: &population, topology: &topology, lag: 0, seats: &[], texts: &texts };
+    let setup =
+        WorldSetup { agents: 3, population: &population, topology: &topology, lag: 0, seats: &[], texts: &texts };
     HiddenRole::open(serde_json::from_value(params).unwrap(), &setup, &mut DeclareEnvironment::default()).unwrap()
 }
 

@@ -84,9 +84,10 @@ fn cohorts_can_take_seats_of_every_episode() {
     for (cohorts, why) in [
         (json!([{"seats": 3, "policy": policy}]), "has 4 seats, and the cohorts take 3"),
         (json!([{"seats": 3, "policy": policy}, {"policy": policy}]), "each takes 1 to"),
-        (json!([{"seats": 3, "policy": policy}, {"seats": 1, "share": 0.5, "policy": policy}]), "remove it"),
-        (json!([{"seats": 3, "policy": policy}, {"seats": 3, "policy": policy}]), "do not fill a whole number"),
+        (json!([{"seats": 3, "policy": policy}, {"seats": 1, "share": 0.5, "policy": policy}]), "its seats decide"),
+        (json!([{"seats": 3, "policy": policy}, {"seats": 2, "policy": policy}]), "do not fill a whole number"),
     ] {
+        wrong["agents"] = json!(24);
         wrong["cohorts"] = cohorts;
         let message = refused(&wrong);
         assert!(message.contains(why), "{message}");

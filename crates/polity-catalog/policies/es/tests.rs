@@ -5,6 +5,7 @@ use super::{Es, Generation, Params, centred_ranks};
 use crate::learning::testing::plain;
 use crate::learning::{Learner, Model, Seen};
 use crate::testing::{metric, play, play_with, refused};
+use polity_kernel::policy::Seating;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Inputs;
 use polity_nn::{Activation, Array, Mlp, Weights};
@@ -21,7 +22,7 @@ fn balancing(agents: u32, rounds: u32, more: &Value) -> Value {
 fn learner(seats: u32, params: Params) -> (Es, Weights) {
     let (mut weights, mut draws) = (Weights::default(), Draws::new(2, Stream::Learner, 0, 0));
     let policy = Mlp::new(&mut weights, "policy", &[2, 3, 2], Activation::Tanh, 1.0, &mut draws);
-    (Es { params, policy, seats, seed: 5 }, weights)
+    (Es { params, policy, seating: Seating { first: 0, seats }, seed: 5 }, weights)
 }
 
 fn seen(agents: u32, ended: bool, rewards: impl Fn(u32) -> f32) -> Seen {

@@ -126,16 +126,16 @@ fn guessing(rounds: u32, more: &Value) -> Value {
 #[test]
 fn what_others_see_is_known_by_their_messages_alone() {
     let reached = |more: Value| metric(play(&guessing(1_500, &more)).rounds.last().unwrap(), "episode-return.mean");
-    let told = reached(json!({"messages": 4, "stop": 1_400}));
+    let told = reached(json!({"messages": {"size": 4}, "stop": 1_400}));
     assert!(told > 0.95, "{told}");
     for (why, more) in [
         ("no messages", json!({"stop": 1_400})),
-        ("messages of others who play elsewhere", json!({"messages": 4, "critic": "strangers", "stop": 1_400})),
+        ("messages of others who play elsewhere", json!({"messages": {"size": 4}, "critic": "strangers", "stop": 1_400})),
     ] {
         let guessed = reached(more);
         assert!(guessed < 0.8, "{why}: {guessed}");
     }
-    let why = refused(&guessing(1, &json!({"messages": 4, "critic": "alone"})));
+    let why = refused(&guessing(1, &json!({"messages": {"size": 4}, "critic": "alone"})));
     assert!(why.contains("messages") && why.contains("critic: episode"), "{why}");
     let why = refused(&guessing(1, &json!({"symmetry": "quarter-turns"})));
     assert!(why.contains("symmetry") && why.contains("`up`"), "{why}");
@@ -143,7 +143,7 @@ fn what_others_see_is_known_by_their_messages_alone() {
 
 #[test]
 fn weights_of_networks_that_only_their_learner_has_are_refused_by_others() {
-    let mut scenario = guessing(30, &json!({"messages": 4}));
+    let mut scenario = guessing(30, &json!({"messages": {"size": 4}}));
     let weights = play(&scenario).society.weights().unwrap().remove(0).1;
     let inputs =
         || Inputs { bytes: [("weights.safetensors".to_owned(), weights.clone().into())].into(), ..Inputs::default() };

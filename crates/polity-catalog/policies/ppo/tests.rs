@@ -199,3 +199,38 @@ fn memories_are_the_same_for_any_number_of_shards_and_are_not_played_by_others()
     let why = refused(&fork(2, 5, &json!({"memory": {"gru": 0}})));
     assert!(why.contains("memory.gru"), "{why}");
 }
+
+#[test]
+fn opponents_of_a_league_play_the_past_and_teach_nothing() {
+    let world = json!({"kind": "formula-game", "players": 2, "rounds": 1,
+        "actions": {"take": {"options": ["much", "little"]}}, "phases": [{"actions": ["take"]}],
+        "payoff": "1 if take == \"much\" else 0",
+        "measures": {
+            "first": {"value": "1 if take.p1 == \"much\" else 0", "aggregate": "last"},
+            "second": {"value": "1 if take.p2 == \"much\" else 0", "aggregate": "last"}}});
+    let played = |league: &Value| {
+        let policy = json!({"horizon": 2, "hidden": [8], "learning_rate": 0.004, "league": league});
+        let played = play(&learners(3, 120, 200, &world, &policy));
+        let last = played.rounds.last().unwrap();
+        ["first", "second"].map(|who| metric(last, who))
+    };
+    // Opponents who play the first weights choose by lot; those who play the present ones have learned.
+    let [learner, past] = played(&json!({"seats": 1, "every": 1_000_000, "latest": 0}));
+    assert!(learner > 0.95 && (0.3..0.7).contains(&past), "{learner} {past}");
+    let [learner, present] = played(&json!({"seats": 1, "keep": 0}));
+    assert!(learner > 0.95 && present > 0.9, "{learner} {present}");
+    // Versions of all times are between these.
+    let [learner, mixed] = played(&json!({"seats": 1, "every": 1, "latest": 0}));
+    assert!(learner > 0.95 && mixed > past + 0.1 && mixed < present, "{learner} {mixed}");
+
+    for (league, why) in [
+        (json!({"seats": 2}), "below 2"),
+        (json!({"seats": 1, "latest": 2}), "league.latest"),
+        (json!({"seats": 1, "every": 0}), "league.every"),
+    ] {
+        let message = refused(&learners(3, 1, 4, &world, &json!({"league": league})));
+        assert!(message.contains(why), "{message}");
+    }
+    let message = refused(&learners(3, 1, 4, &json!({"kind": "cart-pole"}), &json!({"league": {"seats": 1}})));
+    assert!(message.contains("below 1"), "{message}");
+}

@@ -112,7 +112,8 @@ fn scores_are_those_of_a_plain_recount() {
         [Problem::Coloring, Problem::VertexCover, Problem::Matching, Problem::LeaderElection, Problem::Consensus];
     let topology = network(7, &json!({"kind": "erdos-renyi", "probability": 0.4}));
     let (population, texts) = (Population::empty(7), BTreeMap::new());
-    let setup = WorldSetup { agents: 7, population: &population, topology: &topology, lag: 0, seats: &[], texts: &texts };
+    let setup =
+        WorldSetup { agents: 7, population: &population, topology: &topology, lag: 0, seats: &[], texts: &texts };
     let mut draws = Draws::new(5, Stream::Turn, 0, 0);
     let mut seen = [[0; 2]; 5];
     for (k, problem) in kinds.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Tur
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid, Plain};
-use polity_nn::{Activation, Adam, Array, Gradients, Gru, Mlp, NotFinite, Weights, clip};
+use polity_nn::{Activation, Adam, Array, Attention, Gradients, Gru, Mlp, NotFinite, Weights, clip};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +256,17 @@ impl Start {
         self.about.iter_mut().for_each(|about| about.memory = Some(size));
         let inputs = self.inputs();
         Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
+    }
+
+    /// Makes an attention layer from a query and entities to so many numbers.
+    pub fn attention(&mut self, name: &str, sizes: [usize; 3]) -> Attention {
+        Attention::new(&mut self.first, name, sizes, 1, &mut self.draws)
+    }
+
+    /// Makes weights from normal numbers with this standard deviation, and returns their number.
+    pub fn normal(&mut self, name: &str, [rows, columns]: [usize; 2], deviation: f64) -> usize {
+        let numbers = (0..rows * columns).map(|_| (deviation * self.draws.normal()) as f32).collect();
+        self.first.push(name, Array::new(rows, columns, numbers))
     }
 
     /// Adds standard normal numbers to these outputs of a network, by its last bias.

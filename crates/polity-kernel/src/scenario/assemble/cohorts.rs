@@ -25,7 +25,12 @@ pub(super) fn split(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -
     let conditions: Vec<Option<String>> = cohorts.iter().map(|cohort| cohort.condition.clone()).collect();
     if cohorts.iter().any(|cohort| cohort.seats.is_some()) {
         let sizes = sizes_by_seats(scenario, cohorts, tree)?;
-        return Ok(CohortSplit { agents: sizes.iter().sum(), sizes, conditions: vec![None; cohorts.len()], shares: Vec::new() });
+        return Ok(CohortSplit {
+            agents: sizes.iter().sum(),
+            sizes,
+            conditions: vec![None; cohorts.len()],
+            shares: Vec::new(),
+        });
     }
     if conditions.iter().all(Option::is_none) {
         let sizes = sizes(scenario, cohorts, tree, table_rows)?;

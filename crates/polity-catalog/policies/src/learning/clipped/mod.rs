@@ -2,6 +2,7 @@
 
 mod league;
 mod memory;
+mod messages;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,8 @@ use league::League;
 pub use league::LeagueSource;
 pub use memory::MemorySource;
 use memory::{Lived, Recurrent};
+use messages::Messages;
+pub use messages::MessagesSource;
 pub use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
@@ -39,8 +42,8 @@ pub struct Clipped<K> {
     params: Params,
     policy: Mlp,
     value: Mlp,
-    /// Makes the message of an agent from what it sees.
-    message: Option<Mlp>,
+    /// What agents tell each other.
+    messages: Option<Messages>,
     /// The turns under which both networks are equivariant.
     turns: Option<Turns>,
     /// What agents remember from round to round.
@@ -98,7 +101,7 @@ impl<K: Kind> Clipped<K> {
     /// and its mask. `state`: what it remembers.
     fn heads(&self, tape: &mut Tape<'_>, [x, view, mask]: [Var; 3], state: Option<Var>) -> [Var; 2] {
         let network = |tape: &mut Tape<'_>, [x, view]: [Var; 2]| {
-            let heard = self.heard(tape, view);
+            let heard = self.messages.as_ref().map(|messages| messages.heard(tape, x, view));
             let inputs: Vec<Var> = [Some(x), heard, state].into_iter().flatten().collect();
             let x = if inputs.len() == 1 { x } else { tape.join(&inputs) };
             let view = state.map_or(view, |state| tape.join(&[view, state]));
@@ -110,20 +113,6 @@ impl<K: Kind> Clipped<K> {
         };
         let logits = tape.add(logits, mask);
         [tape.log_softmax(logits), value]
-    }
-
-    /// Returns the mean of the messages that an agent gets. `view`: what it sees, then what the others see.
-    fn heard(&self, tape: &mut Tape<'_>, view: Var) -> Option<Var> {
-        let (message, seats) = (self.message.as_ref()?, self.teams.as_ref()?.seats());
-        let width = tape.value(view).columns() / seats;
-        let mut said = Vec::with_capacity(seats);
-        for other in 1..seats {
-            let seen = tape.columns(view, other * width, width);
-            let numbers = message.on(tape, seen);
-            said.push(tape.tanh(numbers));
-        }
-        let sum = said.into_iter().reduce(|sum, said| tape.add(sum, said))?;
-        Some(tape.scale(sum, 1.0 / (seats - 1) as f32))
     }
 }
 
@@ -142,20 +131,19 @@ impl<K: Kind> Learner for Clipped<K> {
         let (inputs, choices) = (start.inputs(), start.choices());
         let memory = params.memory.as_ref().map(|source| Recurrent::open(source, &mut start)).transpose()?;
         let remembered = memory.as_ref().map_or(0, Recurrent::size);
-        let message = (params.messages > 0).then(|| start.net("message", [inputs, params.messages], 1.0));
-        let others = teams.as_ref().map_or(0, |teams| teams.seats() - 1);
-        let why = "needs a critic that sees several agents: `critic: episode`, in an episode of several";
-        Invalid::unless(message.is_none() || others > 0, "messages", why)?;
+        let messages =
+            params.messages.as_ref().map(|source| Messages::open(source, teams.as_ref(), &mut start)).transpose()?;
+        let heard = params.messages.map_or(0, |source| source.size);
         let turns = params
             .symmetry
             .map(|symmetry| Turns::of(symmetry, &start.senses.numbers(), &start.senses.choices()))
             .transpose()?;
         if let Some(about) = &mut start.about {
-            let messages = message.as_ref().map(|_| format!("messages: {}", params.messages));
+            let messages = params.messages.map(|source| format!("messages: {{size: {}}}", source.size));
             let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
             about.network = [messages, symmetry].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
         }
-        let policy = start.net("policy", [inputs + params.messages + remembered, choices], 0.01);
+        let policy = start.net("policy", [inputs + heard + remembered, choices], 0.01);
         let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats) + remembered, 1], 1.0);
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
@@ -167,7 +155,10 @@ impl<K: Kind> Learner for Clipped<K> {
         });
         let teacher =
             teacher.transpose().map_err(|error| Invalid { key: format!("teacher.{}", error.key), ..error })?;
-        Ok((Clipped { params, policy, value, message, turns, memory, teacher, league, teams, kind: PhantomData }, start))
+        Ok((
+            Clipped { params, policy, value, messages, turns, memory, teacher, league, teams, kind: PhantomData },
+            start,
+        ))
     }
 
     fn begin(&self, first: &Weights) -> Trained<Lived> {

@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{LeagueSource, MemorySource, Symmetry};
+use super::{LeagueSource, MemorySource, MessagesSource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -16,9 +16,8 @@ params! {
         critic: Option<Together> = None,
         /// What agents remember from round to round of an episode. Default: nothing.
         memory: Option<MemorySource> = None,
-        /// Length of the message that each agent sends to the other agents in the critic's view before they decide; 0 to 1,024. An agent
-        /// receives the mean of the messages.
-        messages: usize = 0,
+        /// Messages that the agents in the critic's view send each other before they decide. Default: none.
+        messages: Option<MessagesSource> = None,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,
         /// Opponents from the learner's own past. Default: all agents of the cohort learn.
@@ -52,7 +51,6 @@ impl Params {
     /// Checks that every number is in its range.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         self.check_shared()?;
-        Invalid::within(0..=1_024, "messages", self.messages)?;
         let message = "does not go with `memory`";
         Invalid::unless(self.symmetry.is_none() || self.memory.is_none(), "symmetry", message)?;
         check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
