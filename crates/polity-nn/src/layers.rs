@@ -209,6 +209,28 @@ impl Experts {
     }
 }
 
+/// Makes the rows of several matrices orthonormal, row by row: the first rows of all matrices are orthogonal to each other and have the
+/// length 1, and so are all second rows, and so on (Gram-Schmidt). Rows that depend on earlier ones become short.
+pub fn orthonormal(tape: &mut Tape<'_>, parts: &[Var]) -> Vec<Var> {
+    let mut basis: Vec<Var> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut new = *part;
+        for known in &basis {
+            let along = tape.multiply(new, *known);
+            let along = tape.row_sums(along);
+            let along = tape.row_times(along, *known);
+            new = tape.subtract(new, along);
+        }
+        let square = tape.square(new);
+        let square = tape.row_sums(square);
+        let least = tape.input(Array::column(vec![1e-6; tape.value(square).rows()]));
+        let square = tape.most(square, least);
+        let scale = tape.power(square, -0.5);
+        basis.push(tape.row_times(scale, new));
+    }
+    basis
+}
+
 /// Attention of a query to several entities, with several heads (Vaswani et al. 2017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {

@@ -415,3 +415,36 @@ fn gradients_of_powers_are_slopes_and_flow_through_replaced_numbers() {
     let y = tape.sum(y);
     assert_eq!(tape.backward(y)[x].data(), [3.0; 6]);
 }
+
+#[test]
+fn orthonormal_rows_are_so_and_have_slopes() {
+    let mut draws = draws(11);
+    let mut weights = Weights::default();
+    let parts: Vec<usize> = (0..3).map(|i| weights.push(format!("{i}"), random(4, 5, &mut draws))).collect();
+    let mut tape = Tape::new(&weights);
+    let vars: Vec<Var> = parts.iter().map(|i| tape.weight(*i)).collect();
+    let basis = orthonormal(&mut tape, &vars);
+    for row in 0..4 {
+        for (i, one) in basis.iter().enumerate() {
+            for (j, other) in basis.iter().enumerate() {
+                let [one, other] = [one, other].map(|of| tape.value(*of).row(row).to_vec());
+                let dot: f32 = one.iter().zip(&other).map(|(x, y)| x * y).sum();
+                assert!((dot - f32::from(u8::from(i == j))).abs() < 1e-5, "{row} {i} {j}: {dot}");
+            }
+        }
+    }
+    let weigh = random(4, 5, &mut draws);
+    check(&weights, |tape| {
+        let vars: Vec<Var> = parts.iter().map(|i| tape.weight(*i)).collect();
+        let basis = orthonormal(tape, &vars);
+        let terms: Vec<Var> = (0u8..)
+            .zip(basis)
+            .map(|(i, of)| {
+                let weigh = tape.input(weigh.map(|x| f32::from(i + 1) * x));
+                tape.multiply(of, weigh)
+            })
+            .collect();
+        let sum = terms.into_iter().reduce(|sum, term| tape.add(sum, term)).unwrap();
+        tape.sum(sum)
+    });
+}

@@ -130,7 +130,10 @@ fn what_others_see_is_known_by_their_messages_alone() {
     assert!(told > 0.95, "{told}");
     for (why, more) in [
         ("no messages", json!({"stop": 1_400})),
-        ("messages of others who play elsewhere", json!({"messages": {"size": 4}, "critic": "strangers", "stop": 1_400})),
+        (
+            "messages of others who play elsewhere",
+            json!({"messages": {"size": 4}, "critic": "strangers", "stop": 1_400}),
+        ),
     ] {
         let guessed = reached(more);
         assert!(guessed < 0.8, "{why}: {guessed}");

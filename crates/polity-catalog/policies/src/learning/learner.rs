@@ -9,7 +9,7 @@ use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Tur
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid, Plain};
-use polity_nn::{Activation, Adam, Array, Attention, Gradients, Gru, Mlp, NotFinite, Weights, clip};
+use polity_nn::{Activation, Adam, Array, Attention, Dense, Gradients, Gru, Mlp, NotFinite, Weights, clip};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -251,11 +251,52 @@ impl Start {
         self.first.take(&weights).map_err(|error| Invalid { key: "weights".into(), message: error.to_string() })
     }
 
+    /// Begins with some layers from a file: all tensors whose names begin with `NAME.` for one of these names. Returns the numbers of these
+    /// tensors.
+    ///
+    /// # Errors
+    /// A name that no tensor has; a file without such tensors, or with tensors of other shapes.
+    pub fn take_layers(
+        &mut self,
+        source: &WeightsSource,
+        names: &[String],
+        setup: &PolicySetup<'_>,
+    ) -> Result<Vec<usize>, Invalid> {
+        let (weights, _) = About::read(setup.weights(source)?)?;
+        let wrong = |message: String| Invalid { key: "layers".into(), message };
+        let mut taken = Vec::new();
+        for name in names {
+            let before = taken.len();
+            let ours: Vec<usize> =
+                (0..self.first.len()).filter(|i| self.first[*i].name.starts_with(&format!("{name}."))).collect();
+            for i in ours {
+                let tensor = &self.first[i].name;
+                let found = weights.iter().find(|of| of.name == *tensor);
+                let found = found.ok_or_else(|| wrong(format!("`{}` has no `{tensor}`", source.file)))?;
+                let [here, there] = [self.first[i].array.shape(), found.array.shape()];
+                let message = || format!("`{tensor}` of `{}` is {there:?}, and here it is {here:?}", source.file);
+                Invalid::unless(here == there, "layers", message())?;
+                let array = found.array.clone();
+                self.first.arrays_mut().nth(i).into_iter().for_each(|of| *of = array.clone());
+                taken.push(i);
+            }
+            let known: Vec<&str> = self.first.iter().filter_map(|of| of.name.split('.').next()).collect();
+            let message = format!("there are no layers `{name}`; there are {}", known.join(", "));
+            Invalid::unless(taken.len() > before, "layers", message)?;
+        }
+        Ok(taken)
+    }
+
     /// Makes a recurrent layer from what an agent sees to a state of so many numbers.
     pub fn gru(&mut self, name: &str, size: usize) -> Gru {
         self.about.iter_mut().for_each(|about| about.memory = Some(size));
         let inputs = self.inputs();
         Gru::new(&mut self.first, name, [inputs, size], &mut self.draws)
+    }
+
+    /// Makes a dense layer.
+    pub fn dense(&mut self, name: &str, sizes: [usize; 2]) -> Dense {
+        Dense::new(&mut self.first, name, sizes, 1.0, &mut self.draws)
     }
 
     /// Makes an attention layer from a query and entities to so many numbers.

@@ -6,6 +6,7 @@ mod messages;
 mod params;
 #[cfg(test)]
 mod tests;
+mod trunk;
 mod turns;
 mod update;
 
@@ -21,9 +22,11 @@ pub use messages::MessagesSource;
 pub use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
-use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, outputs};
+use polity_nn::{Array, NotFinite, Tape, Var, Weights, outputs};
 use std::borrow::Cow;
 use std::marker::PhantomData;
+pub use trunk::ExpertsSource;
+use trunk::Trunk;
 pub use turns::Symmetry;
 use turns::Turns;
 
@@ -40,8 +43,8 @@ pub trait Kind: Send + Sync + 'static {
 /// A learner.
 pub struct Clipped<K> {
     params: Params,
-    policy: Mlp,
-    value: Mlp,
+    policy: Trunk,
+    value: Trunk,
     /// What agents tell each other.
     messages: Option<Messages>,
     /// The turns under which both networks are equivariant.
@@ -50,6 +53,8 @@ pub struct Clipped<K> {
     memory: Option<Recurrent>,
     teacher: Option<Player>,
     league: Option<League>,
+    /// The numbers of the tensors that stay as they are.
+    frozen: Vec<usize>,
     /// Who the critic sees together; `None`: each agent alone.
     teams: Option<Teams>,
     kind: PhantomData<K>,
@@ -141,12 +146,24 @@ impl<K: Kind> Learner for Clipped<K> {
         if let Some(about) = &mut start.about {
             let messages = params.messages.map(|source| format!("messages: {{size: {}}}", source.size));
             let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
-            about.network = [messages, symmetry].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
+            let experts = params.experts.as_ref().map(|source| format!("experts: {{count: {}}}", source.count));
+            about.network =
+                [messages, symmetry, experts].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
         }
-        let policy = start.net("policy", [inputs + heard + remembered, choices], 0.01);
-        let value = start.net("value", [inputs * teams.as_ref().map_or(1, Teams::seats) + remembered, 1], 1.0);
+        let experts = params.experts.as_ref();
+        let why = "needs a critic that sees what the agent sees: `critic: alone`";
+        Invalid::unless(experts.is_none() || teams.is_none(), "experts", why)?;
+        let seen = inputs * teams.as_ref().map_or(1, Teams::seats);
+        let policy = Trunk::open(experts, &mut start, "policy", [inputs + heard + remembered, choices], 0.01)?;
+        let value = Trunk::open(experts, &mut start, "value", [seen + remembered, 1], 1.0)?;
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
+        }
+        let mut frozen = Vec::new();
+        if let Some(source) = &params.transfer {
+            let taken = start.take_layers(&source.weights, &source.layers, setup);
+            let taken = taken.map_err(|error| Invalid { key: format!("transfer.{}", error.key), ..error })?;
+            frozen = if source.frozen { taken } else { Vec::new() };
         }
         let league = params.league.as_ref().map(|source| League::open(source, setup)).transpose()?;
         let teacher = params.teacher.as_ref().map(|teacher| {
@@ -156,7 +173,19 @@ impl<K: Kind> Learner for Clipped<K> {
         let teacher =
             teacher.transpose().map_err(|error| Invalid { key: format!("teacher.{}", error.key), ..error })?;
         Ok((
-            Clipped { params, policy, value, messages, turns, memory, teacher, league, teams, kind: PhantomData },
+            Clipped {
+                params,
+                policy,
+                value,
+                messages,
+                turns,
+                memory,
+                teacher,
+                league,
+                frozen,
+                teams,
+                kind: PhantomData,
+            },
             start,
         ))
     }

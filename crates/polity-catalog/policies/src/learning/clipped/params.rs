@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{LeagueSource, MemorySource, MessagesSource, Symmetry};
+use super::{ExpertsSource, LeagueSource, MemorySource, MessagesSource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -18,12 +18,16 @@ params! {
         memory: Option<MemorySource> = None,
         /// Messages that the agents in the critic's view send each other before they decide. Default: none.
         messages: Option<MessagesSource> = None,
+        /// A mixture of experts for several tasks, in place of networks whose layers all tasks share. Default: none.
+        experts: Option<ExpertsSource> = None,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,
         /// Opponents from the learner's own past. Default: all agents of the cohort learn.
         league: Option<LeagueSource> = None,
         /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
         weights: Option<WeightsSource> = None,
+        /// Layers to begin with, from a file of weights that were learned on another task. Default: none.
+        transfer: Option<TransferSource> = None,
         /// Rounds between updates (horizon T).
         horizon: u32 = 128,
         /// How often an update goes over its decisions (epochs K).
@@ -53,6 +57,12 @@ impl Params {
         self.check_shared()?;
         let message = "does not go with `memory`";
         Invalid::unless(self.symmetry.is_none() || self.memory.is_none(), "symmetry", message)?;
+        let alone = self.memory.is_none() && self.messages.is_none() && self.symmetry.is_none();
+        Invalid::unless(
+            self.experts.is_none() || alone,
+            "experts",
+            "does not go with `memory`, `messages` or `symmetry`",
+        )?;
         check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
         if let Some(Teacher { weight, decay, .. }) = self.teacher {
             check_positive(&[("teacher.weight", weight)])?;
@@ -62,6 +72,28 @@ impl Params {
         check_positive(&[("clip", self.clip)])?;
         check_weights(&[("value_weight", self.value_weight), ("entropy_weight", self.entropy_weight)])
     }
+}
+
+/// Layers that were learned before.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferSource {
+    /// Their weights, from a file that a learner has written: {file: NAME}.
+    pub weights: WeightsSource,
+    /// The networks that are taken, such as `policy` and `value`.
+    #[serde(default = "both")]
+    pub layers: Vec<String>,
+    /// Whether they stay as they are.
+    #[serde(default = "yes")]
+    pub frozen: bool,
+}
+
+fn both() -> Vec<String> {
+    ["policy", "value"].map(str::to_owned).to_vec()
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A teacher, and how much it counts.

@@ -58,7 +58,7 @@ impl<K: Kind> Clipped<K> {
                 let of = |numbers: &[f32]| batch.iter().map(|i| numbers[*i as usize]).collect::<Vec<f32>>();
                 let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
                 let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
-                let found = gradients(&model.weights, parts.len(), names, |tape, rows| {
+                let mut found = gradients(&model.weights, parts.len(), names, |tape, rows| {
                     let state = sequences
                         .as_ref()
                         .map(|(memory, sequences)| memory.again(tape, lived, sequences, &parts[rows.clone()]));
@@ -103,6 +103,9 @@ impl<K: Kind> Clipped<K> {
                     }
                     [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
                 })?;
+                for frozen in &self.frozen {
+                    found.of[*frozen].data_mut().fill(0.0);
+                }
                 model.descend(found, params.learning_rate * left, params.max_grad_norm)?;
             }
         }
