@@ -234,3 +234,70 @@ fn opponents_of_a_league_play_the_past_and_teach_nothing() {
     let message = refused(&learners(3, 1, 4, &json!({"kind": "cart-pole"}), &json!({"league": {"seats": 1}})));
     assert!(message.contains("below 1"), "{message}");
 }
+
+/// Two tasks in one game: the right number is the one that is shown, or the other one.
+fn two_tasks(policy: &Value, rounds: u32) -> Value {
+    let world = json!({"kind": "formula-game", "players": 1, "rounds": 1,
+        "actions": {"say": {"options": ["zero", "one"]}},
+        "variables": {"bit": {"initial": "1 if chance(0.5) else 0"}, "same": {"initial": "1 if chance(0.5) else 0"}},
+        "phases": [{"actions": ["say"]}],
+        "payoff": "1 if (say == \"one\") == ((bit == 1) == (same == 1)) else 0",
+        "observations": {"bit": {"value": "2 * bit - 1"}, "same": {"value": "same"}, "other": {"value": "1 - same"}}});
+    let mut scenario = learners(5, rounds, 200, &world, policy);
+    scenario["cohorts"][0]["policy"]["observe"] = json!(["bit", "same", "other"]);
+    scenario["cohorts"][0]["policy"]["horizon"] = json!(4);
+    scenario["cohorts"][0]["policy"]["learning_rate"] = json!(0.005);
+    scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
+    scenario
+}
+
+#[test]
+fn experts_learn_tasks_that_contradict_each_other() {
+    let by = json!(["same", "other"]);
+    for experts in [
+        json!({"count": 2, "size": 8, "by": by}),
+        json!({"count": 2, "size": 8, "by": by, "orthogonal": true}),
+        json!({"count": 2, "size": 8, "by": by, "gate": "own", "then": [8]}),
+    ] {
+        let got = reached(&two_tasks(&json!({"hidden": [8], "experts": experts}), 300));
+        assert!(got > 0.95, "{experts}: {got}");
+    }
+    for (experts, why) in [
+        (json!({"count": 3, "size": 8, "by": by, "gate": "own"}), "experts.count"),
+        (json!({"count": 2, "size": 8, "by": ["task"]}), "`task` is not among the numbers"),
+        (json!({"count": 2, "size": 8, "by": []}), "name at least one"),
+        (json!({"count": 9, "size": 8, "by": by, "orthogonal": true}), "experts.size"),
+    ] {
+        let message = refused(&two_tasks(&json!({"experts": experts}), 1));
+        assert!(message.contains(why), "{message}");
+    }
+    let message = refused(&two_tasks(&json!({"experts": {"count": 2, "size": 8, "by": by}, "memory": {"gru": 2}}), 1));
+    assert!(message.contains("does not go with"), "{message}");
+}
+
+#[test]
+fn frozen_layers_stay_as_they_were() {
+    let policy = json!({"hidden": [8]});
+    let played = play(&two_tasks(&policy, 200));
+    let bytes = played.society.weights().unwrap().remove(0).1;
+    let inputs = Inputs { bytes: [("w.safetensors".to_owned(), bytes.clone().into())].into(), ..Inputs::default() };
+    let of = |bytes: &[u8]| polity_nn::read(bytes).unwrap().0;
+    let again = |frozen: bool| {
+        let transfer = json!({"weights": {"file": "w.safetensors"}, "layers": ["policy"], "frozen": frozen});
+        let played = play_with(&two_tasks(&json!({"hidden": [8], "transfer": transfer}), 40), &inputs, 1);
+        of(&played.society.weights().unwrap().remove(0).1)
+    };
+    let (first, kept, moved) = (of(&bytes), again(true), again(false));
+    for (i, tensor) in first.iter().enumerate() {
+        let policy = tensor.name.starts_with("policy.");
+        assert_eq!(kept[i].array == tensor.array, policy, "{}", tensor.name);
+        assert_ne!(moved[i].array, tensor.array, "{}", tensor.name);
+    }
+    let missing = json!({"weights": {"file": "w.safetensors"}, "layers": ["memory"]});
+    let scenario = two_tasks(&json!({"hidden": [8], "transfer": missing}), 1);
+    let message = open(&scenario, &inputs, 1).err().unwrap().to_string();
+    assert!(message.contains("no layers `memory`") && message.contains("policy"), "{message}");
+    let other = json!({"hidden": [9], "transfer": {"weights": {"file": "w.safetensors"}}});
+    let message = open(&two_tasks(&other, 1), &inputs, 1).err().unwrap().to_string();
+    assert!(message.contains("[3, 8]") && message.contains("[3, 9]"), "{message}");
+}

@@ -144,9 +144,9 @@ impl<K: Kind> Learner for Clipped<K> {
             .map(|symmetry| Turns::of(symmetry, &start.senses.numbers(), &start.senses.choices()))
             .transpose()?;
         if let Some(about) = &mut start.about {
-            let messages = params.messages.map(|source| format!("messages: {{size: {}}}", source.size));
+            let messages = params.messages.map(|_| "messages: ...".to_owned());
             let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
-            let experts = params.experts.as_ref().map(|source| format!("experts: {{count: {}}}", source.count));
+            let experts = params.experts.as_ref().map(|_| "experts: ...".to_owned());
             about.network =
                 [messages, symmetry, experts].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
         }
