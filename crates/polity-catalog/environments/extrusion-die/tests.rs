@@ -124,8 +124,8 @@ fn rewards_add_up_to_the_fall_of_the_spread() {
                 let slot = environment.interface().number("extrusion-die", name).unwrap();
                 episode.observe(0, |seen| seen.number(slot)).unwrap()
             };
-            for k in 0..4 {
-                near(see(&format!("position-{}", k + 1)), expected[k], 1e-12);
+            for (k, expected) in expected.iter().enumerate() {
+                near(see(&format!("position-{}", k + 1)), *expected, 1e-12);
                 near(see(&format!("turn-{}", k + 1)), f64::from(u8::from(step % 4 == k)), 0.0);
             }
             let mean = before.speeds.iter().sum::<f64>() / 20.0;

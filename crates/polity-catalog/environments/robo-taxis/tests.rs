@@ -139,10 +139,10 @@ fn days_are_those_of_a_plain_computation() {
             let mut waiting = wanted(&before.waiting, &weights);
             let steps = |from: usize, to: usize| (from % 3).abs_diff(to % 3) + (from / 3).abs_diff(to / 3);
             let (mut surplus, mut need) = (vec![], vec![]);
-            for region in 0..9 {
-                surplus.push(before.waiting[region].saturating_sub(waiting[region]));
-                need.push(waiting[region].saturating_sub(before.waiting[region]));
-                waiting[region] = waiting[region].min(before.waiting[region]) + before.coming[0][region];
+            for (region, waiting) in waiting.iter_mut().enumerate() {
+                surplus.push(before.waiting[region].saturating_sub(*waiting));
+                need.push(waiting.saturating_sub(before.waiting[region]));
+                *waiting = (*waiting).min(before.waiting[region]) + before.coming[0][region];
             }
             let mut empty = 0;
             for (from, to, n) in cheapest(&surplus, &need, |from, to| steps(from, to) as u32) {
@@ -151,7 +151,7 @@ fn days_are_those_of_a_plain_computation() {
             }
             let (mut requests, mut served, mut fares) = (0, 0, 0);
             let mut draws = Draws::new(seed, Stream::Episode, step + 1, 0);
-            for from in 0..9 {
+            for (from, waiting) in waiting.iter().enumerate() {
                 let mut passengers: Vec<usize> = Vec::new();
                 for to in (0..9).filter(|to| *to != from) {
                     let n = draws.poisson(before.busy[from] * expected(&params, step, from, to));
@@ -159,7 +159,7 @@ fn days_are_those_of_a_plain_computation() {
                 }
                 requests += passengers.len() as u64;
                 passengers.sort_unstable();
-                for steps in passengers.iter().rev().take(waiting[from] as usize) {
+                for steps in passengers.iter().rev().take(*waiting as usize) {
                     (served, fares) = (served + 1, fares + 1 + *steps as u64);
                 }
             }
