@@ -58,16 +58,16 @@ pub struct Seating {
 }
 
 impl Seating {
-    /// Returns the episode of an agent, from 0.
+    /// Returns the episode of an agent of the cohort, from 0.
     #[must_use]
     pub fn episode(self, who: AgentId) -> AgentId {
         (who - self.first) / self.seats
     }
 
-    /// Returns the seat of an agent, from 0.
+    /// Returns the seat of an agent, from 0. Recorded agents may have lower numbers than the cohort's.
     #[must_use]
     pub fn seat(self, who: AgentId) -> AgentId {
-        (who - self.first) % self.seats
+        (i64::from(who) - i64::from(self.first)).rem_euclid(i64::from(self.seats.max(1))) as AgentId
     }
 
     /// Returns whether a cohort holds whole episodes, as far as its agents share them.
