@@ -232,7 +232,12 @@ impl<'a> Suite<'a> {
         }
         let complete =
             tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
-        let agents = if complete || base.summary.totals.answers > 0 { MANY_COSTLY } else { MANY };
+        let most = if complete || base.summary.totals.answers > 0 { MANY_COSTLY } else { MANY };
+        // As many times the scenario's own number, which fills whole episodes.
+        let agents = match tree.get("agents").map(|node| &node.value) {
+            Some(Value::Int(own)) if (1..=most).contains(own) => most - most % own,
+            _ => most,
+        };
         let mut many = self.prepared.clone();
         let edits = [("agents", agents), ("rounds", 3)];
         for (key, value) in edits {
