@@ -124,6 +124,16 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Returns the lowest multiple of `agents` that fills whole episodes of the scenario's world; `agents` if there is none up to nine times it.
+pub fn whole_episodes(scenario: &Value, agents: u32) -> u32 {
+    let opens = |n: &u32| {
+        let mut scenario = scenario.clone();
+        scenario["agents"] = Value::from(*n);
+        open(&scenario, &Inputs::default(), 1).is_ok()
+    };
+    (1..=9).map(|times| agents * times).find(opens).unwrap_or(agents)
+}
+
 /// Returns why a scenario is refused.
 pub fn refused(scenario: &Value) -> String {
     match open(scenario, &Inputs::default(), 1) {

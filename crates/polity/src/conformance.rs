@@ -511,13 +511,14 @@ fn with_minds(prepared: &Prepared, alone: bool, limits: (i64, i64)) -> Option<Pr
         if let Some(name) = cohort.get("name").and_then(Json::as_str) {
             minds["name"] = json!(format!("{name}-minds"));
         }
-        if let Some(count) = cohort.get("count").and_then(Json::as_i64) {
-            (rules["count"], minds["count"]) = (json!(count - count / 2), json!(count / 2));
+        let counted = ["count", "seats"].into_iter().find_map(|key| Some((key, cohort.get(key)?.as_i64()?)));
+        if let Some((key, count)) = counted {
+            (rules[key], minds[key]) = (json!(count - count / 2), json!(count / 2));
         } else {
             let share = cohort.get("share").and_then(Json::as_f64).unwrap_or(1.0);
             (rules["share"], minds["share"]) = (json!(share / 2.0), json!(share / 2.0));
         }
-        let is_one = minds.get("count").is_some_and(|count| *count == 0);
+        let is_one = counted.is_some_and(|(_, count)| count == 1);
         cohorts.extend(if is_one { vec![rules] } else { vec![rules, minds] });
     }
     prepared.tree.edit("cohorts", Node::from_json(&Json::Array(cohorts))).ok()?;

@@ -32,11 +32,7 @@ fn small(world: &str, policy: Json) -> Json {
         "epidemic" => scenario["world"]["initial"] = json!(0.1),
         _ => {}
     }
-    // Whole episodes of games with 2 to 6 seats, or with 8.
-    scenario["agents"] = json!(60);
-    if open(&scenario, &Inputs::default(), 1).is_err() {
-        scenario["agents"] = json!(120);
-    }
+    scenario["agents"] = json!(crate::testing::whole_episodes(&scenario, 60));
     scenario
 }
 

@@ -181,6 +181,7 @@ fn acts_of_every_kind_are_put_into_their_form() {
             "opinion" | "platform" | "town" | "asymmetry" => scenario["topology"] = json!({"kind": "complete"}),
             _ => {}
         }
+        scenario["agents"] = json!(crate::testing::whole_episodes(&scenario, 120));
         let mut society = match open(&scenario, &Inputs::default(), 1) {
             Ok(society) => society,
             Err(error) => panic!("{}: {error}", card.name),
