@@ -209,6 +209,57 @@ impl Experts {
     }
 }
 
+/// A soft mixture of experts: each expert sees one weighed mean of all tokens of a row, and each token becomes a weighed mean of what the
+/// experts make of theirs (Puigcerver et al. 2023, with one slot for each expert).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftExperts {
+    /// How well a token fits an expert.
+    fit: Dense,
+    experts: Vec<Mlp>,
+}
+
+impl SoftExperts {
+    /// Makes so many experts with layers of these sizes. The first size is that of a token.
+    pub fn new(
+        weights: &mut Weights,
+        name: &str,
+        sizes: &[usize],
+        experts: usize,
+        activation: Activation,
+        draws: &mut Draws,
+    ) -> Self {
+        let from = sizes.first().copied().unwrap_or(0);
+        let fit = Dense::new(weights, &format!("{name}.fit"), [from, experts.max(1)], 1.0, draws);
+        let expert = |i| Mlp::new(weights, &format!("{name}.{i}"), sizes, activation, std::f64::consts::SQRT_2, draws);
+        SoftExperts { fit, experts: (0..experts.max(1)).map(expert).collect() }
+    }
+
+    /// Returns what becomes of each token. `tokens`: each a matrix with a row for each row of the batch.
+    pub fn on(&self, tape: &mut Tape<'_>, tokens: &[Var]) -> Vec<Var> {
+        let fits: Vec<Var> = tokens.iter().map(|token| self.fit.on(tape, *token)).collect();
+        let mut made = Vec::with_capacity(self.experts.len());
+        for (i, expert) in self.experts.iter().enumerate() {
+            let own: Vec<Var> = fits.iter().map(|fits| tape.columns(*fits, i, 1)).collect();
+            let own = tape.join(&own);
+            let seen = mean(tape, own, tokens);
+            made.extend(seen.map(|seen| expert.on(tape, seen)));
+        }
+        fits.into_iter().filter_map(|fits| mean(tape, fits, &made)).collect()
+    }
+}
+
+/// Returns the mean of some matrices, row by row, weighed by the softmax of logits, of which there is a column for each.
+fn mean(tape: &mut Tape<'_>, logits: Var, of: &[Var]) -> Option<Var> {
+    let shares = tape.log_softmax(logits);
+    let shares = tape.exp(shares);
+    let weigh = |(i, part): (usize, &Var)| {
+        let share = tape.columns(shares, i, 1);
+        tape.row_times(share, *part)
+    };
+    let parts: Vec<Var> = of.iter().enumerate().map(weigh).collect();
+    parts.into_iter().reduce(|sum, part| tape.add(sum, part))
+}
+
 /// Makes the rows of several matrices orthonormal, row by row: the first rows of all matrices are orthogonal to each other and have the
 /// length 1, and so are all second rows, and so on (Gram-Schmidt). Rows that depend on earlier ones become short.
 pub fn orthonormal(tape: &mut Tape<'_>, parts: &[Var]) -> Vec<Var> {

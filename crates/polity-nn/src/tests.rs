@@ -350,6 +350,54 @@ fn experts_serve_the_rows_that_choose_them() {
 }
 
 #[test]
+fn soft_experts_see_means_of_tokens() {
+    let mut draws = draws(10);
+    let mut weights = Weights::default();
+    let experts = SoftExperts::new(&mut weights, "soft", &[3, 2], 2, Activation::Tanh, &mut draws);
+    let tokens: Vec<Array> = (0..3).map(|_| random(4, 3, &mut draws)).collect();
+    let on = |tape: &mut Tape<'_>| {
+        let tokens: Vec<Var> = tokens.iter().map(|token| tape.input(token.clone())).collect();
+        experts.on(tape, &tokens)
+    };
+    check(&weights, |tape| {
+        let made = on(tape);
+        let made = tape.join(&made);
+        let square = tape.square(made);
+        tape.sum(square)
+    });
+    // The same in plain sums.
+    let mut tape = Tape::new(&weights);
+    let made = on(&mut tape);
+    let dense = |name: &str, row: &[f64]| -> Vec<f64> {
+        let of = |part: &str| &weights.iter().find(|of| of.name == format!("soft.{name}.{part}")).unwrap().array;
+        let (w, b) = (of("weight"), of("bias"));
+        let term = |to: usize| (0..row.len()).map(|i| row[i] * f64::from(w.row(i)[to])).sum::<f64>();
+        (0..w.columns()).map(|to| f64::from(b.row(0)[to]) + term(to)).collect()
+    };
+    let mean = |logits: &[f64], of: &[Vec<f64>]| -> Vec<f64> {
+        let shares: Vec<f64> = logits.iter().map(|logit| libm::exp(*logit)).collect();
+        let sum: f64 = shares.iter().sum();
+        (0..of[0].len()).map(|i| shares.iter().zip(of).map(|(share, of)| share * of[i]).sum::<f64>() / sum).collect()
+    };
+    for row in 0..4 {
+        let seen: Vec<Vec<f64>> =
+            tokens.iter().map(|token| token.row(row).iter().map(|x| f64::from(*x)).collect()).collect();
+        let fits: Vec<Vec<f64>> = seen.iter().map(|token| dense("fit", token)).collect();
+        let expert = |i: usize| {
+            let own: Vec<f64> = fits.iter().map(|fits| fits[i]).collect();
+            dense(&format!("{i}.0"), &mean(&own, &seen))
+        };
+        let said = [expert(0), expert(1)];
+        for (token, made) in made.iter().enumerate() {
+            for (i, expected) in mean(&fits[token], &said).into_iter().enumerate() {
+                let found = f64::from(tape.value(*made).row(row)[i]);
+                assert!((found - expected).abs() < 1e-5, "{row} {token} {i}: {found}, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
 fn gradients_of_attention_are_slopes_and_closed_entities_say_nothing() {
     let mut draws = draws(9);
     let mut weights = Weights::default();

@@ -1,17 +1,19 @@
 //! Deep Q-learning. See README.md.
 
+mod network;
 mod params;
 #[cfg(test)]
 mod tests;
 
 use crate::learning::{
-    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_of,
+    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Trained, best, values_by,
 };
+use network::Values;
 use params::Params;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_nn::{Array, Mlp, NotFinite, Weights, gradients};
+use polity_nn::{Array, NotFinite, Weights, gradients};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -21,10 +23,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 /// A learner.
 pub struct Dqn {
     params: Params,
-    q: Mlp,
+    q: Values,
 }
 
 impl Dqn {
+    fn values(&self, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
+        values_by(|tape, x| self.q.on(tape, x), weights, inputs, masks)
+    }
+
     /// Moves the weights against the gradient of the mean of (Q(s, a) - y)² / 2, with y = r + γ Q'(s', argmax Q(s', ·)), where Q' has the
     /// weights of some time ago.
     ///
@@ -32,9 +38,9 @@ impl Dqn {
     /// The first loss or gradient that is not a finite number.
     fn update(&self, model: &Model, target: &Weights, batch: &Batch) -> Result<Model, NotFinite> {
         let mut model = model.clone();
-        let later = values_of(&self.q, target, &batch.then, &batch.then_masks);
+        let later = self.values(target, &batch.then, &batch.then_masks);
         let judged = match self.params.double {
-            true => values_of(&self.q, &model.weights, &batch.then, &batch.then_masks),
+            true => self.values(&model.weights, &batch.then, &batch.then_masks),
             false => later.clone(),
         };
         let n = batch.choices.len();
@@ -67,7 +73,7 @@ impl Learner for Dqn {
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?.of_values();
-        let q = start.net("policy", [start.inputs(), start.choices()], 1.0);
+        let q = Values::open(params.patches.as_ref(), &mut start)?;
         Ok((Dqn { params, q }, start))
     }
 
@@ -80,7 +86,7 @@ impl Learner for Dqn {
     }
 
     fn step(&self, memory: &mut Trained<Replayed>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
-        let values = values_of(&self.q, &memory.model.weights, &seen.inputs, &seen.mask);
+        let values = self.values(&memory.model.weights, &seen.inputs, &seen.mask);
         let choices = now.greedy(seen, &values, self.params.exploration().at(now.round));
         memory.experience.replay.push(seen.clone(), choices, now.learns, self.params.buffer_rounds);
         memory.train(&self.params.schedule(), now, |model, Replayed { target, replay }, draws| {

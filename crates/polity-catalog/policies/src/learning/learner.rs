@@ -9,7 +9,9 @@ use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Tur
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid, Plain};
-use polity_nn::{Activation, Adam, Array, Attention, Dense, Gradients, Gru, Mlp, NotFinite, Weights, clip};
+use polity_nn::{
+    Activation, Adam, Array, Attention, Dense, Gradients, Gru, Mlp, NotFinite, SoftExperts, Weights, clip,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -302,6 +304,11 @@ impl Start {
     /// Makes an attention layer from a query and entities to so many numbers.
     pub fn attention(&mut self, name: &str, sizes: [usize; 3]) -> Attention {
         Attention::new(&mut self.first, name, sizes, 1, &mut self.draws)
+    }
+
+    /// Makes a soft mixture of experts, each with one layer.
+    pub fn soft_experts(&mut self, name: &str, [token, to]: [usize; 2], experts: usize) -> SoftExperts {
+        SoftExperts::new(&mut self.first, name, &[token, to], experts, Activation::Relu, &mut self.draws)
     }
 
     /// Makes weights from normal numbers with this standard deviation, and returns their number.

@@ -30,7 +30,7 @@ pub use learner::{
     Experience, Keys, Learner, Learning, Memory, Model, Now, Start, Trained, check_counts, check_layers,
     check_positive, check_shares, check_weights,
 };
-pub use networks::{Chooser, Temperature, Twin, logs_of, logs_on, values_of};
+pub use networks::{Chooser, Temperature, Twin, logs_of, logs_on, values_by, values_of};
 pub(crate) use params::params;
 pub use params::{Exploration, LearnerParams};
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};

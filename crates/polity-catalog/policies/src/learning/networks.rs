@@ -42,9 +42,20 @@ impl Temperature {
 /// to them ([`super::Seen::mask`]).
 #[must_use]
 pub fn values_of(net: &Mlp, weights: &Weights, inputs: &Array, masks: &Array) -> Array {
+    values_by(|tape, x| net.on(tape, x), weights, inputs, masks)
+}
+
+/// Returns the same for a network that `net` puts on a tape.
+#[must_use]
+pub fn values_by(
+    net: impl Fn(&mut Tape<'_>, Var) -> Var + Sync,
+    weights: &Weights,
+    inputs: &Array,
+    masks: &Array,
+) -> Array {
     let [values] = outputs(weights, inputs.rows(), |tape, rows| {
         let (x, mask) = (tape.input(inputs.part(rows.clone())), tape.input(masks.part(rows)));
-        let values = net.on(tape, x);
+        let values = net(tape, x);
         [tape.add(values, mask)]
     });
     values

@@ -87,6 +87,14 @@ impl Teams {
         self.first + (episode * self.seats + seat) as AgentId
     }
 
+    /// Returns the members of an agent's team: itself, then those on the seats after its own, the first seat after the last.
+    #[must_use]
+    pub fn from(&self, who: AgentId) -> Vec<AgentId> {
+        let (episode, own) = (self.of(who), (who - self.first) as usize % self.seats);
+        let team = if self.strangers { (episode + self.count * self.seats - own) % self.count } else { episode };
+        (0..self.seats).map(|at| self.member(team, (own + at) % self.seats)).collect()
+    }
+
     /// Returns the rows of the members of a team in what is seen, in order of seat; `None` for those who are not there.
     pub fn rows(&self, team: usize, seen: &Seen) -> Vec<Option<usize>> {
         (0..self.seats).map(|seat| seen.row(self.member(team, seat))).collect()

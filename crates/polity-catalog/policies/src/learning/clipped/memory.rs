@@ -4,7 +4,7 @@ use super::league::Versions;
 use crate::learning::{Decisions, Experience, Rollout, Seen, Start};
 use polity_kernel::digest::DigestVec;
 use polity_kernel::{AgentId, Invalid};
-use polity_nn::{Array, Gru, Tape, Var};
+use polity_nn::{Array, Dense, Gru, Tape, Var};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +19,23 @@ pub struct MemorySource {
     /// Whether the state is 0 at the start of every round, as a placebo: the same work, but nothing is remembered.
     #[serde(default)]
     pub forgets: bool,
+    /// What the layer learns from.
+    #[serde(default)]
+    pub learns_from: LearnsFrom,
+}
+
+/// What a recurrent layer learns from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LearnsFrom {
+    /// From rewards, like the layers after it.
+    #[default]
+    Rewards,
+    /// From episodes: each is cut in two parts, and memories of both parts shall be similar to each other, and different from those of other
+    /// agents (Ma et al. 2024). The layers after it learn from rewards.
+    Contrast,
+    /// From nothing: it stays as it was drawn, as a control.
+    Nothing,
 }
 
 /// A recurrent layer.
@@ -27,6 +44,9 @@ pub struct Recurrent {
     gru: Gru,
     size: usize,
     forgets: bool,
+    learns_from: LearnsFrom,
+    /// What memories are compared by.
+    compared: Option<Dense>,
 }
 
 /// The last rounds of a cohort, and what its agents remember.
@@ -74,11 +94,30 @@ impl Recurrent {
     pub fn open(source: &MemorySource, start: &mut Start) -> Result<Self, Invalid> {
         Invalid::within(1..=1_024, "memory.gru", source.gru)?;
         let gru = start.gru("memory", source.gru);
-        Ok(Recurrent::new(gru, source))
+        let compares = source.learns_from == LearnsFrom::Contrast;
+        let compared = compares.then(|| start.dense("memory-compared", [source.gru, source.gru]));
+        Ok(Recurrent { compared, ..Recurrent::new(gru, source) })
     }
 
     pub(super) fn new(gru: Gru, source: &MemorySource) -> Self {
-        Recurrent { gru, size: source.gru, forgets: source.forgets }
+        let MemorySource { gru: size, forgets, learns_from } = *source;
+        Recurrent { gru, size, forgets, learns_from, compared: None }
+    }
+
+    /// Returns what memories are compared by, if the layer learns from that.
+    pub fn compared(&self) -> Option<&Dense> {
+        self.compared.as_ref()
+    }
+
+    /// Returns what the layers after it see, which is a constant for them if the layer does not learn from rewards.
+    pub fn shown(&self, tape: &mut Tape<'_>, state: Var) -> Var {
+        match self.learns_from {
+            LearnsFrom::Rewards => state,
+            LearnsFrom::Contrast | LearnsFrom::Nothing => {
+                let constant = tape.value(state).clone();
+                tape.input(constant)
+            }
+        }
     }
 
     /// Returns the numbers in its state.
@@ -108,7 +147,15 @@ impl Recurrent {
     }
 
     /// Goes through the rounds of some agents again. Returns what each remembered at the end of the rounds in which it decided, agent by agent.
-    pub fn again(&self, tape: &mut Tape<'_>, lived: &Lived, sequences: &Sequences, which: &[u32]) -> Var {
+    /// `anew`: at which decisions it begins with nothing.
+    pub fn again(
+        &self,
+        tape: &mut Tape<'_>,
+        lived: &Lived,
+        sequences: &Sequences,
+        which: &[u32],
+        anew: impl Fn(u32) -> bool,
+    ) -> Var {
         let first = lived.rollout.steps().next().map(|step| &step.seen);
         let mut start = Array::zeros(which.len(), self.size);
         if let (Some(seen), Some(entered)) = (first, lived.entered.first()) {
@@ -131,7 +178,8 @@ impl Recurrent {
                     let columns = inputs.columns();
                     inputs.data_mut()[i * columns..][..columns].copy_from_slice(seen.inputs.row(row));
                 }
-                if round > 0 && row.is_none_or(|row| self.begins(seen, row)) {
+                let forgets = sequences.decision(*agent, round as u32).is_some_and(&anew);
+                if round > 0 && (forgets || row.is_none_or(|row| self.begins(seen, row))) {
                     keeps.data_mut()[i * self.size..][..self.size].fill(0.0);
                     all_keep = false;
                 }
@@ -186,6 +234,12 @@ impl Sequences {
     /// Returns the number of agents.
     pub fn len(&self) -> usize {
         self.agents.len()
+    }
+
+    /// Returns what an agent decided in a round.
+    fn decision(&self, agent: u32, round: u32) -> Option<u32> {
+        let at = self.rounds[agent as usize].binary_search(&round).ok()?;
+        Some(self.decisions[agent as usize][at])
     }
 
     /// Returns the decisions of an agent.

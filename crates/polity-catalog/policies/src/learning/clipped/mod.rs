@@ -1,5 +1,7 @@
 //! Proximal policy optimisation, with a critic that sees what an agent sees or what its whole team sees.
 
+mod contrast;
+mod latent;
 mod league;
 mod memory;
 mod messages;
@@ -13,6 +15,8 @@ mod update;
 use super::{
     Choose, Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained,
 };
+use latent::Latent;
+pub use latent::LatentSource;
 use league::League;
 pub use league::LeagueSource;
 pub use memory::MemorySource;
@@ -49,6 +53,8 @@ pub struct Clipped<K> {
     messages: Option<Messages>,
     /// The turns under which both networks are equivariant.
     turns: Option<Turns>,
+    /// What the networks see in place of what agents see.
+    latent: Option<Latent>,
     /// What agents remember from round to round.
     memory: Option<Recurrent>,
     teacher: Option<Player>,
@@ -96,15 +102,24 @@ impl<K: Kind> Clipped<K> {
                 memory.on(tape, x, before)
             });
             let view = views.as_ref().map_or(x, |views| tape.input(views.part(rows)));
-            let [logs, value] = self.heads(tape, [x, view, mask], state);
+            let latent = self.latent.as_ref().map(|latent| latent.of(tape, view));
+            let [logs, value] = self.heads(tape, [x, view, mask], state, latent);
             [logs, value, state.unwrap_or_else(|| tape.input(Array::EMPTY))]
         });
         Outlook { logs, values, left }
     }
 
     /// Returns the logarithms of the probabilities of all choices, and what can be expected, for what an agent sees, what its critic sees,
-    /// and its mask. `state`: what it remembers.
-    fn heads(&self, tape: &mut Tape<'_>, [x, view, mask]: [Var; 3], state: Option<Var>) -> [Var; 2] {
+    /// and its mask. `state`: what it remembers. `latent`: the latent states that belong to what its critic sees.
+    fn heads(
+        &self,
+        tape: &mut Tape<'_>,
+        [x, view, mask]: [Var; 3],
+        state: Option<Var>,
+        latent: Option<Var>,
+    ) -> [Var; 2] {
+        let latent = self.latent.as_ref().zip(latent).map(|(latent, states)| [latent.own(tape, states), states]);
+        let [x, view] = latent.unwrap_or([x, view]);
         let network = |tape: &mut Tape<'_>, [x, view]: [Var; 2]| {
             let heard = self.messages.as_ref().map(|messages| messages.heard(tape, x, view));
             let inputs: Vec<Var> = [Some(x), heard, state].into_iter().flatten().collect();
@@ -139,6 +154,7 @@ impl<K: Kind> Learner for Clipped<K> {
         let messages =
             params.messages.as_ref().map(|source| Messages::open(source, teams.as_ref(), &mut start)).transpose()?;
         let heard = params.messages.map_or(0, |source| source.size);
+        let latent = params.latent.map(|source| Latent::open(source, teams.as_ref(), &mut start)).transpose()?;
         let turns = params
             .symmetry
             .map(|symmetry| Turns::of(symmetry, &start.senses.numbers(), &start.senses.choices()))
@@ -147,12 +163,14 @@ impl<K: Kind> Learner for Clipped<K> {
             let messages = params.messages.map(|_| "messages: ...".to_owned());
             let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
             let experts = params.experts.as_ref().map(|_| "experts: ...".to_owned());
+            let latent = params.latent.map(|_| "latent: ...".to_owned());
             about.network =
-                [messages, symmetry, experts].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
+                [messages, symmetry, experts, latent].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
         }
         let experts = params.experts.as_ref();
         let why = "needs a critic that sees what the agent sees: `critic: alone`";
         Invalid::unless(experts.is_none() || teams.is_none(), "experts", why)?;
+        let inputs = params.latent.map_or(inputs, |source| source.size);
         let seen = inputs * teams.as_ref().map_or(1, Teams::seats);
         let policy = Trunk::open(experts, &mut start, "policy", [inputs + heard + remembered, choices], 0.01)?;
         let value = Trunk::open(experts, &mut start, "value", [seen + remembered, 1], 1.0)?;
@@ -179,6 +197,7 @@ impl<K: Kind> Learner for Clipped<K> {
                 value,
                 messages,
                 turns,
+                latent,
                 memory,
                 teacher,
                 league,

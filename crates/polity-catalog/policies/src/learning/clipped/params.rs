@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{ExpertsSource, LeagueSource, MemorySource, MessagesSource, Symmetry};
+use super::{ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -18,6 +18,8 @@ params! {
         memory: Option<MemorySource> = None,
         /// Messages that the agents in the critic's view send each other before they decide. Default: none.
         messages: Option<MessagesSource> = None,
+        /// A latent state between what is seen and the decisions, which learns to tell what comes next. Default: none.
+        latent: Option<LatentSource> = None,
         /// A mixture of experts for several tasks, in place of networks whose layers all tasks share. Default: none.
         experts: Option<ExpertsSource> = None,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
@@ -59,10 +61,12 @@ impl Params {
         Invalid::unless(self.symmetry.is_none() || self.memory.is_none(), "symmetry", message)?;
         let alone = self.memory.is_none() && self.messages.is_none() && self.symmetry.is_none();
         Invalid::unless(
-            self.experts.is_none() || alone,
+            self.experts.is_none() || alone && self.latent.is_none(),
             "experts",
-            "does not go with `memory`, `messages` or `symmetry`",
+            "does not go with `memory`, `messages`, `latent` or `symmetry`",
         )?;
+        let plain = self.messages.is_none() && self.symmetry.is_none();
+        Invalid::unless(self.latent.is_none() || plain, "latent", "does not go with `messages` or `symmetry`")?;
         check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
         if let Some(Teacher { weight, decay, .. }) = self.teacher {
             check_positive(&[("teacher.weight", weight)])?;

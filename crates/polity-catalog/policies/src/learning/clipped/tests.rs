@@ -1,12 +1,14 @@
 //! What agents remember when their rounds are gone through again, and networks under turns.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use super::memory::{Lived, MemorySource, Recurrent, Sequences};
+use super::contrast::Pairs;
+use super::latent::{Latent, LatentSource};
+use super::memory::{LearnsFrom, Lived, MemorySource, Recurrent, Sequences};
 use super::turns::{Symmetry, Turns};
-use crate::learning::{NONE, Seen, Step};
+use crate::learning::{Decisions, Model, NONE, Rollout, Seen, Step, Teams, Together};
 use polity_kernel::AgentId;
 use polity_kernel::rng::{Draws, Stream};
-use polity_nn::{Activation, Array, Gru, Mlp, Tape, Weights, outputs};
+use polity_nn::{Activation, Array, Dense, Gru, Mlp, Tape, Weights, gradients, outputs};
 
 /// A round of some agents. An episode of agent 3 ends in every third round, one of agent 5 in round 4.
 fn seen(round: u32, agents: &[AgentId]) -> Seen {
@@ -28,7 +30,7 @@ fn rounds_gone_through_again_leave_the_same_memories() {
     for forgets in [false, true] {
         let (mut weights, mut draws) = (Weights::default(), Draws::new(2, Stream::Learner, 0, 0));
         let gru = Gru::new(&mut weights, "memory", [2, 4], &mut draws);
-        let memory = Recurrent::new(gru, &MemorySource { gru: 4, forgets });
+        let memory = Recurrent::new(gru, &MemorySource { gru: 4, forgets, learns_from: LearnsFrom::Rewards });
         let mut lived = Lived::default();
         let mut left_by_round = Vec::new();
         for round in 0..10u32 {
@@ -56,7 +58,7 @@ fn rounds_gone_through_again_leave_the_same_memories() {
         assert_eq!(sequences.len(), 3);
         let mut tape = Tape::new(&weights);
         let which = [2, 0, 1];
-        let again = memory.again(&mut tape, &lived, &sequences, &which);
+        let again = memory.again(&mut tape, &lived, &sequences, &which, |_| false);
         let again = tape.value(again);
         let all: Vec<u32> = which.iter().flat_map(|agent| sequences.decisions(*agent).iter().copied()).collect();
         assert_eq!((again.rows(), all.len()), (4 + 7 + 7, decisions.len()));
@@ -116,4 +118,175 @@ fn what_is_turned_gets_the_turned_choices_and_the_same_value() {
     assert!(why.to_string().contains("`y`"), "{why}");
     let why = Turns::of(Symmetry::QuarterTurns, &numbers, &names(&["push"])).unwrap_err();
     assert!(why.to_string().contains("`up`"), "{why}");
+}
+
+#[test]
+fn a_team_begins_with_the_agent_itself() {
+    for together in [Together::Episode, Together::Strangers] {
+        let teams = Teams::new(10, 12, 3, together);
+        let agents: Vec<AgentId> = (10..22).collect();
+        let numbers = agents.iter().map(|who| *who as f32).collect();
+        let seen = Seen { inputs: Array::new(12, 1, numbers), ..seen(0, &agents) };
+        let views = teams.views(&seen);
+        for (row, who) in agents.iter().enumerate() {
+            let team: Vec<f32> = teams.from(*who).into_iter().map(|who| who as f32).collect();
+            assert_eq!(views.row(row), team);
+        }
+    }
+}
+
+/// The decisions of agents 3, 5 and 8 in rounds 0 to 9. Agent 8 never ends an episode.
+fn decisions() -> Decisions {
+    let agents = [3, 5, 8];
+    let mut rollout = Rollout::default();
+    for round in 0..10 {
+        let choices = agents.iter().map(|who| ((round + who) % 2) as u16).collect();
+        rollout.push(Step { seen: seen(round, &agents), choices, logs: vec![0.0; 3], values: vec![0.0; 3] });
+    }
+    rollout.decisions(&seen(10, &agents), &[0.0; 3], None, |_| true)
+}
+
+#[test]
+fn memories_are_compared_within_episodes_and_with_other_agents() {
+    let decisions = decisions();
+    let sequences = Sequences::of(&decisions);
+    let (mut batch, mut ends) = (Vec::new(), vec![0]);
+    for agent in 0..3 {
+        batch.extend_from_slice(sequences.decisions(agent));
+        ends.push(batch.len());
+    }
+    let mut draws = Draws::new(3, Stream::Learner, 0, 0);
+    let mut others = 0;
+    for _ in 0..50 {
+        let pairs = Pairs::draw(&decisions, &batch, &ends, &mut draws);
+        for (at, decision) in batch.iter().enumerate() {
+            let (who, round) = decisions.of[*decision as usize];
+            let of = |at: u32| decisions.of[batch[at as usize] as usize];
+            // Episodes of agent 3 end in rounds 2, 5 and 8, so the decision of round 1 is the last one, and that of round 9 is not alone.
+            let episode = |who: AgentId, round: u32| match who {
+                3 => (round + 1) / 3,
+                5 => u32::from(round >= 4),
+                _ => 0,
+            };
+            let (same, partner) = (of(pairs.with[0][at]), round);
+            let alone = (0..10).filter(|other| episode(who, *other) == episode(who, round)).count() == 1;
+            assert_eq!(pairs.known[at], if alone { 0.0 } else { 1.0 }, "agent {who}, round {round}");
+            assert_eq!((same.0, episode(who, same.1)), (who, episode(who, round)));
+            assert!(alone || same.1 != partner, "agent {who}, round {round}");
+            for with in &pairs.with[1..] {
+                assert_ne!(of(with[at]).0, who);
+                others += usize::from(of(with[at]).0 == 8);
+            }
+        }
+    }
+    assert!(others > 3_000, "agent 8 is compared with the others: {others}");
+}
+
+#[test]
+fn latent_states_learn_what_comes_next_but_not_from_others() {
+    let source = LatentSource { size: 8, reconstruct: 1.0, predict: 0.0, shuffled: false };
+    let mut left = Vec::new();
+    for shuffled in [false, true] {
+        let (mut weights, mut draws) = (Weights::default(), Draws::new(5, Stream::Learner, 0, 0));
+        let mut net = |name: &str, sizes: [usize; 2]| {
+            Mlp::new(&mut weights, name, &[sizes[0], 16, sizes[1]], Activation::Tanh, 1.0, &mut draws)
+        };
+        let nets = [net("latent", [2, 8]), net("dynamics", [10, 8]), net("decoder", [8, 3])];
+        let latent = Latent::new(LatentSource { shuffled, ..source }, nets, None, 2);
+        // The choice moves the first number, and the reward is the second.
+        let mut decisions = Decisions::default();
+        for i in 0..200u32 {
+            let (x, y) = (draws.normal() as f32, draws.normal() as f32);
+            let choice = draws.below(2) as u32;
+            decisions.inputs.push(&[x, y]);
+            decisions.inputs.push(&[y, if choice == 1 { x } else { -x }]);
+            decisions.choices.extend([choice, 0]);
+            decisions.rewards.extend([y, 0.0]);
+            decisions.next.extend([Some(2 * i + 1), None]);
+            decisions.of.extend([(i, 0), (i, 1)]);
+        }
+        let next = latent.next(&decisions, &mut draws);
+        let moved = (0..400).filter(|i| next.after[*i] != decisions.next[*i].unwrap_or(*i as u32)).count();
+        assert_eq!(moved > 150, shuffled, "{moved} were moved");
+        let batch: Vec<u32> = (0..400).collect();
+        let mut model = Model::new(&weights);
+        let mut error = 0.0;
+        for _ in 0..400 {
+            let found = gradients(&model.weights, 400, ["the loss"], |tape, rows| {
+                let x = tape.input(decisions.inputs.part(rows.clone()));
+                let states = latent.of(tape, x);
+                let loss = latent.loss(tape, states, &next, &decisions, &batch[rows]);
+                [tape.scale(loss, 1.0 / 200.0)]
+            });
+            let found = found.unwrap();
+            error = found.losses[0];
+            model.descend(found, 0.01, 1.0).unwrap();
+        }
+        left.push(error);
+    }
+    assert!(left[0] < 0.05 && left[1] > 0.3, "{left:?}");
+}
+
+#[test]
+fn memories_that_are_compared_learn_who_is_there() {
+    // Forty agents see signs. The favourite of each is one of three.
+    let (agents, rounds) = (40u32, 20u32);
+    let mut draws = Draws::new(7, Stream::Learner, 0, 0);
+    let n = agents as usize;
+    let lived = |draws: &mut Draws| {
+        let mut lived = Lived::default();
+        for round in 0..rounds {
+            let mut inputs = Array::EMPTY;
+            for who in 0..agents {
+                let sign = if draws.below(2) == 0 { who % 3 } else { draws.below(3) as u32 };
+                inputs.push(&[0, 1, 2].map(|one| if one == sign { 1.0 } else { 0.0 }));
+            }
+            let ended = vec![round == 0; n];
+            let seen = Seen { inputs, ended, mask: Array::zeros(n, 2), ..seen(0, &(0..agents).collect::<Vec<_>>()) };
+            lived.rollout.push(Step { seen, choices: vec![0; n], logs: vec![0.0; n], values: vec![0.0; n] });
+        }
+        lived
+    };
+    let (known, fresh) = (lived(&mut draws), lived(&mut draws));
+    let last = Seen { ended: vec![true; n], ..seen(0, &(0..agents).collect::<Vec<_>>()) };
+    let decisions = known.rollout.decisions(&last, &vec![0.0; n], None, |_| true);
+    let sequences = Sequences::of(&decisions);
+    let mut weights = Weights::default();
+    let gru = Gru::new(&mut weights, "memory", [3, 16], &mut draws);
+    let layer = Dense::new(&mut weights, "compared", [16, 16], 1.0, &mut draws);
+    let memory = Recurrent::new(gru, &MemorySource { gru: 16, forgets: false, learns_from: LearnsFrom::Contrast });
+    let (mut batch, mut ends) = (Vec::new(), vec![0]);
+    for agent in 0..agents {
+        batch.extend_from_slice(sequences.decisions(agent));
+        ends.push(batch.len());
+    }
+    let which: Vec<u32> = (0..agents).collect();
+    // How much more alike the memories of agents with the same favourite are in a fresh episode than those of others.
+    let told = |weights: &Weights| {
+        let mut tape = Tape::new(weights);
+        let state = memory.again(&mut tape, &fresh, &sequences, &which, |_| false);
+        let to = layer.on(&mut tape, state);
+        let at = |agent: u32| tape.value(to).row((agent * rounds + rounds - 1) as usize);
+        let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let like = |a: &[f32], b: &[f32]| product(a, b) / (product(a, a) * product(b, b)).sqrt();
+        let mut sums = [[0.0f32; 2]; 2];
+        for (a, b) in (0..agents).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let sum = &mut sums[usize::from(a % 3 == b % 3)];
+            *sum = [sum[0] + like(at(a), at(b)), sum[1] + 1.0];
+        }
+        sums[1][0] / sums[1][1] - sums[0][0] / sums[0][1]
+    };
+    let before = told(&weights);
+    let mut model = Model::new(&weights);
+    for _ in 0..300 {
+        let pairs = Pairs::draw(&decisions, &batch, &ends, &mut draws);
+        let found = gradients(&model.weights, which.len(), ["the loss"], |tape, rows| {
+            let state = memory.again(tape, &known, &sequences, &which[rows.clone()], |decision| pairs.cuts(decision));
+            let loss = pairs.loss(tape, &layer, state, ends[rows.start]..ends[rows.end]);
+            [tape.scale(loss, 1.0 / batch.len() as f32)]
+        });
+        model.descend(found.unwrap(), 0.003, 0.5).unwrap();
+    }
+    let after = told(&model.weights);
+    assert!(before < 0.3 && after > 0.6, "{before} before, {after} after");
 }

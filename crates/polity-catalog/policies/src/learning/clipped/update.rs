@@ -1,6 +1,7 @@
 //! An update of proximal policy optimisation.
 
-use super::memory::{Lived, Sequences};
+use super::contrast::Pairs;
+use super::memory::{Lived, Recurrent, Sequences};
 use super::{Clipped, Kind};
 use crate::learning::{Decisions, Model, Now, generalised_advantages, normalised};
 use polity_nn::{Array, NotFinite, gradients};
@@ -13,6 +14,8 @@ impl<K: Kind> Clipped<K> {
     ///
     /// With a teacher, the cross entropy between its probabilities and the network's is added, with a weight that decays (Schmitt and
     /// others, arXiv 1803.03835).
+    ///
+    /// A latent state adds the errors with which it tells what comes next, and a memory that learns by contrast its cross entropy.
     ///
     /// If agents remember, a minibatch consists of all decisions of some agents: their rounds are gone through again from what they remembered
     /// at the start of the first one.
@@ -38,6 +41,7 @@ impl<K: Kind> Clipped<K> {
             taught.data_mut().iter_mut().for_each(|log| *log = libm::expf(*log));
             (taught, (teacher.weight * libm::pow(teacher.decay, f64::from(updates))) as f32)
         });
+        let next = self.latent.as_ref().map(|latent| (latent, latent.next(decisions, &mut draws)));
         // What minibatches consist of: decisions, or agents with all their decisions.
         let sequences = self.memory.as_ref().map(|memory| (memory, Sequences::of(decisions)));
         let parts = sequences.as_ref().map_or(decisions.len(), |(_, sequences)| sequences.len());
@@ -55,13 +59,18 @@ impl<K: Kind> Clipped<K> {
                     }
                     ends.push(batch.len());
                 }
+                let compared = self.memory.as_ref().and_then(Recurrent::compared);
+                let compared = compared.map(|layer| (layer, Pairs::draw(decisions, &batch, &ends, &mut draws)));
                 let of = |numbers: &[f32]| batch.iter().map(|i| numbers[*i as usize]).collect::<Vec<f32>>();
                 let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
                 let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
                 let mut found = gradients(&model.weights, parts.len(), names, |tape, rows| {
-                    let state = sequences
-                        .as_ref()
-                        .map(|(memory, sequences)| memory.again(tape, lived, sequences, &parts[rows.clone()]));
+                    let state = sequences.as_ref().map(|(memory, sequences)| {
+                        memory.again(tape, lived, sequences, &parts[rows.clone()], |_| false)
+                    });
+                    let cut = sequences.as_ref().zip(compared.as_ref()).map(|((memory, sequences), (_, pairs))| {
+                        memory.again(tape, lived, sequences, &parts[rows.clone()], |decision| pairs.cuts(decision))
+                    });
                     let rows = ends[rows.start]..ends[rows.end];
                     let picked = &batch[rows.clone()];
                     let x = tape.input(decisions.inputs.pick(picked));
@@ -71,7 +80,9 @@ impl<K: Kind> Clipped<K> {
                         (tape.input(column(&advantages)), tape.input(column(&returns)), tape.input(column(&old)));
 
                     let view = decisions.views.as_ref().map_or(x, |views| tape.input(views.pick(picked)));
-                    let [logs, value] = self.heads(tape, [x, view, mask], state);
+                    let shown = state.zip(self.memory.as_ref()).map(|(state, memory)| memory.shown(tape, state));
+                    let latent = self.latent.as_ref().map(|latent| latent.of(tape, view));
+                    let [logs, value] = self.heads(tape, [x, view, mask], shown, latent);
                     let log = tape.pick(logs, picked.iter().map(|i| decisions.choices[*i as usize]).collect());
                     let moved = tape.subtract(log, old);
                     let ratio = tape.exp(moved);
@@ -100,6 +111,16 @@ impl<K: Kind> Clipped<K> {
                         let agreed = tape.sum(agreed);
                         let agreed = tape.scale(agreed, -weight / n);
                         loss = tape.add(loss, agreed);
+                    }
+                    if let Some(((latent, next), states)) = next.as_ref().zip(latent) {
+                        let told = latent.loss(tape, states, next, decisions, picked);
+                        let told = tape.scale(told, 1.0 / n);
+                        loss = tape.add(loss, told);
+                    }
+                    if let Some(((layer, pairs), state)) = compared.as_ref().zip(cut) {
+                        let told = pairs.loss(tape, layer, state, rows);
+                        let told = tape.scale(told, 1.0 / n);
+                        loss = tape.add(loss, told);
                     }
                     [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
                 })?;
