@@ -1,7 +1,7 @@
 //! Networks for values of choices.
 
 use super::params::PatchesSource;
-use crate::learning::Start;
+use crate::learning::{Start, marked};
 use polity_kernel::Invalid;
 use polity_nn::{Dense, Mlp, SoftExperts, Tape, Var};
 
@@ -14,6 +14,7 @@ pub struct Values {
 /// The layers that look at patches.
 struct Patches {
     count: usize,
+    /// From the numbers of a patch, and a 1 at its place.
     embed: Dense,
     experts: Option<SoftExperts>,
 }
@@ -37,7 +38,7 @@ impl Values {
             Invalid::within(1..=1_024, "patches.experts.size", experts.size)?;
         }
         start.about.iter_mut().for_each(|about| about.network = Some("patches: ...".into()));
-        let embed = start.dense("patch", [inputs / count, size]);
+        let embed = start.dense("patch", [inputs / count + count, size]);
         let made = experts.map_or(size, |experts| experts.size);
         let experts = experts.map(|experts| start.soft_experts("experts", [size, experts.size], experts.count));
         let net = start.net("policy", [count * made, choices], 1.0);
@@ -47,10 +48,12 @@ impl Values {
     /// Returns the values of all choices for a batch.
     pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
         let Some(Patches { count, embed, experts }) = &self.patches else { return self.net.on(tape, x) };
-        let width = tape.value(x).columns() / count;
+        let (rows, width) = (tape.value(x).rows(), tape.value(x).columns() / count);
         let mut tokens = Vec::with_capacity(*count);
         for patch in 0..*count {
             let seen = tape.columns(x, patch * width, width);
+            let place = tape.input(marked(std::iter::repeat_n(patch, rows), *count));
+            let seen = tape.join(&[seen, place]);
             let made = embed.on(tape, seen);
             tokens.push(tape.relu(made));
         }

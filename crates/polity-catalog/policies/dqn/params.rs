@@ -22,7 +22,7 @@ params! {
     adam { learning_rate: 1e-3, max_grad_norm: 10.0 }
 }
 
-/// What is seen as a picture of patches. A layer that all patches share makes numbers of each.
+/// What is seen as a picture of patches. A layer that all patches share makes numbers of each and of its place.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchesSource {

@@ -26,6 +26,25 @@ fn poles_are_balanced_by_those_who_look_ahead() {
 }
 
 #[test]
+fn patches_and_their_experts_learn_too() {
+    for experts in [json!(null), json!({"count": 2, "size": 32})] {
+        let patches = json!({"hidden": [32], "patches": {"count": 2, "size": 16, "experts": experts}});
+        let reached = metric(play(&balancing(1_500, &patches)).rounds.last().unwrap(), "episode-return.mean");
+        assert!(reached > 80.0, "{reached}");
+    }
+    for (patches, told) in [
+        (json!({"count": 3, "size": 4}), "4 numbers are seen"),
+        (json!({"count": 0, "size": 4}), "patches.count"),
+        (json!({"count": 2, "size": 0}), "patches.size"),
+        (json!({"count": 2, "size": 4, "experts": {"count": 65, "size": 4}}), "patches.experts.count"),
+        (json!({"count": 2, "size": 4, "experts": {"count": 2, "size": 0}}), "patches.experts.size"),
+    ] {
+        let error = refused(&balancing(10, &json!({"patches": patches})));
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn a_batch_is_drawn_from_rounds_and_what_came_after() {
     // In round t, agent a sees 10 t + a and chooses (t + a) mod 3; agent 7 has no turn in even rounds.
     let mut replay = Replay::default();
