@@ -123,8 +123,8 @@ pub enum Systems {
         /// Also break every mechanism in the ways that the systems name. Their claims must not hold then.
         #[arg(long)]
         breaks: bool,
-        /// With --all, leave out entries that need this (tool/python: the sandbox; consent: --allow-tools) or use this leaf
-        /// (policies/hasac); repeatable.
+        /// With --all, leave out the entry of this name, or entries that need this (tool/python: the sandbox; consent:
+        /// --allow-tools) or use this leaf (policies/hasac); repeatable.
         #[arg(long, value_name = "NAME", requires = "all")]
         without: Vec<String>,
         /// Let scenarios start programs (MCP servers) and ask the hosts that they list.

@@ -66,7 +66,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
                 true => {
                     let left_out = |entry: &&Entry| {
                         let System { needs, leaves, .. } = &entry.system;
-                        needs.iter().chain(leaves).any(|name| without.contains(name))
+                        std::iter::once(&entry.name).chain(needs).chain(leaves).any(|name| without.contains(name))
                     };
                     catalogue.entries.iter().filter(|entry| !left_out(entry)).collect()
                 }
