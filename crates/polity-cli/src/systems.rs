@@ -8,7 +8,7 @@ use super::sweep::RunsBar;
 use super::workers::tell_plan;
 use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::entry::{
-    self as system, Clause, ClauseOrigin, DecidedBy, Feature, Finding, Over, Standing, Status, System,
+    self as system, CONSENT, Clause, ClauseOrigin, DecidedBy, Feature, Finding, Over, Standing, Status, System,
 };
 use polity_driver::systems::{Asked, Catalogue, CheckPlan, Checked, ClaimReport, DRAWS, Entry, Row};
 use polity_driver::workers::{Progress, Task, WorkSummary};
@@ -63,13 +63,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             let folder_of_systems = folder_of_systems(systems.systems)?;
             let catalogue = Catalogue::read(&folder_of_systems, registry)?;
             let entries: Vec<&Entry> = match all {
-                true => {
-                    let left_out = |entry: &&Entry| {
-                        let System { needs, leaves, .. } = &entry.system;
-                        std::iter::once(&entry.name).chain(needs).chain(leaves).any(|name| without.contains(name))
-                    };
-                    catalogue.entries.iter().filter(|entry| !left_out(entry)).collect()
-                }
+                true => without_some(&catalogue, &without)?,
                 false => with_examples(&catalogue, &names)?,
             };
             let answering = Answering { allow_tools, ..Answering::default() };
@@ -146,6 +140,21 @@ pub(super) fn resume(engine: &Engine<'_>, dir: &Path, limits: SweepLimits, commo
     let (quick, breaks, jobs) = (plan.quick, plan.breaks, limits.limits(common).jobs.get());
     let asked = Asked { entries: &entries, quick, breaks, dry: false, out: dir, jobs, allowed: &allowed };
     check(engine, &asked, common.json)
+}
+
+/// All systems except those left out: by name, or by what they need or use.
+fn without_some<'a>(catalogue: &'a Catalogue, without: &[String]) -> Result<Vec<&'a Entry>, Failure> {
+    let mut entries: Vec<&Entry> = catalogue.entries.iter().collect();
+    for name in without {
+        // A leaf or a tool, or consent; an entry need not use it.
+        if name.contains('/') || name == CONSENT {
+            entries.retain(|Entry { system, .. }| !system.needs.contains(name) && !system.leaves.contains(name));
+        } else {
+            let left_out = &catalogue.find(name)?.name;
+            entries.retain(|entry| entry.name != *left_out);
+        }
+    }
+    Ok(entries)
 }
 
 /// The named systems, each followed by the examples on its map.
@@ -449,6 +458,10 @@ fn tell(claim: &ClaimReport) {
     if claim.n > 0 {
         let what = if claim.over == Over::Items { "items" } else { "seeds" };
         note(&format!("  measured  {} over {} {what}", figure(claim.measured, claim.low, claim.high), claim.n));
+        let means: Vec<String> = claim.arms.iter().map(|of| format!("{} {:.4}", of.arm, of.mean)).collect();
+        if means.len() > 1 {
+            note(&format!("  means     {}", means.join(", ")));
+        }
     }
     let red = match (claim.as_expected, claim.reproduces) {
         (true, true) => "",

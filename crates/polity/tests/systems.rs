@@ -271,7 +271,10 @@ fn entries_are_left_out_by_what_they_need_or_use() {
         said.json["runs"].as_u64().unwrap()
     };
     assert!(runs("tool/python") > 0 && runs("methods/debate") > 0);
-    assert_eq!(runs("methods/self-consistency"), 0);
+    assert_eq!((runs("methods/self-consistency"), runs("voting"), runs("7")), (0, 0, 0));
+    let said = check(&folder, &["--all", "--dry-run", "--without", "votin"], &folder.join("out"));
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.notes.contains("did you mean `voting`"), "{said:?}");
 }
 
 /// No arm works on an item of its file twice in a run.

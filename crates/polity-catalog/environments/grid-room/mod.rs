@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way};
+use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way, declare_cells};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TextSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TextSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -250,11 +250,7 @@ impl Environment for GridRoom {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let edge = f64::from(params.size - 1);
-        let doc = "the agent's column";
-        declare.coordinate(Axis::CellX, "at-x", doc, (0.0, edge), |_, room: &Room, _| f64::from(room.at.x));
-        declare
-            .coordinate(Axis::CellY, "at-y", "the agent's row", (0.0, edge), |_, room: &Room, _| f64::from(room.at.y));
+        declare_cells(declare, Size::square(params.size), "agent", |room: &Room, _| room.at);
         let doc = "1 if the agent is at the goal";
         declare.column("reached", doc, Some((0.0, 1.0)), |of: &GridRoom, room, _| {
             f64::from(u8::from(of.is_at_goal(room)))

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way};
+use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way, declare_cells};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TextSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TextSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -241,13 +241,7 @@ impl HideAndSeek {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let edge = (0.0, f64::from(params.size - 1));
-        declare.coordinate(Axis::CellX, "at-x", "the agent's column", edge, move |_, room, seat| {
-            f64::from(own(room, seat).x)
-        });
-        declare.coordinate(Axis::CellY, "at-y", "the agent's row", edge, move |_, room, seat| {
-            f64::from(own(room, seat).y)
-        });
+        declare_cells(declare, Size::square(params.size), "agent", |room: &Room, seat| room.agents[seat as usize]);
         let doc = "1 if the agent and one of the other team see each other";
         declare
             .column("seen", doc, Some((0.0, 1.0)), |game, room, seat| f64::from(u8::from(game.is_seen(room, *seat))));
@@ -378,7 +372,7 @@ impl Environment for HideAndSeek {
         observation.text(self.map, self.map(room, seat));
     }
 
-    /// Seekers can only stay in the preparation. Nobody can go where a wall, an agent or a box that cannot be pushed is.
+    /// During the preparation seekers can only stay. Nobody can enter a cell with a wall, another agent, or a box that cannot be pushed.
     fn offers(&self, room: &Room, seat: Seat, action: u16) -> bool {
         let waits = self.team(seat) == Team::Seekers && room.steps < self.params.preparation;
         match WAYS.get(usize::from(action)) {

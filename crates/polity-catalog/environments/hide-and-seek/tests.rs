@@ -136,7 +136,7 @@ fn boxes_are_pushed_into_the_door_and_locked_by_a_team() {
     assert_eq!(step(&mut episode, &["left", "stay", "stay", "stay"]).rewards, [0.0; 4]);
     let now = room(&episode);
     assert_eq!((now.boxes[0].at, now.agents[0], now.pushes), (now.door, Cell { x: 4, y: 4 }, 1));
-    // An unlocked box in the door can be pushed out of it if nobody is behind it.
+    // A seeker stands behind the box in the door, so it cannot be pushed on.
     assert!(!names(&episode, 0).contains(&"left".to_string()));
     step(&mut episode, &["lock", "up", "stay", "stay"]);
     assert_eq!(room(&episode).boxes[0].lock, Some(Team::Hiders));

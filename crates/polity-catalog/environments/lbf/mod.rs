@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way};
+use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way, declare_cells};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TableSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -222,12 +222,8 @@ impl Environment for Foraging {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let edge = f64::from(params.size - 1);
-        declare.coordinate(Axis::CellX, "at-x", "the agent's column", (0.0, edge), |_, field: &Field, seat| {
-            f64::from(field.players[*seat as usize].at.x)
-        });
-        declare.coordinate(Axis::CellY, "at-y", "the agent's row", (0.0, edge), |_, field: &Field, seat| {
-            f64::from(field.players[*seat as usize].at.y)
+        declare_cells(declare, Size::square(params.size), "agent", |field: &Field, seat| {
+            field.players[seat as usize].at
         });
         declare.column("level", "the agent's level", None, |_, field, seat| {
             f64::from(field.players[*seat as usize].level)

@@ -4,11 +4,11 @@ mod kitchen;
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{Cell, Size};
+use crate::grid::{Cell, declare_cells};
 use kitchen::{Cook, DIRECTIONS, Layout, Map, ONIONS, Pots, Soup, State, Thing, Tile};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TextSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TextSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -171,7 +171,6 @@ impl Environment for Overcooked {
         Invalid::within(1..=1_000, "cooking", params.cooking)?;
         Invalid::within(0.0..=10.0, "shaping", params.shaping)?;
         let map = params.layout.map();
-        let Size { width, height } = map.size;
         let mut cells = Vec::new();
         for (name, doc) in CHANNELS {
             let all = map.size.all();
@@ -181,13 +180,7 @@ impl Environment for Overcooked {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let (right, bottom) = (f64::from(width - 1), f64::from(height - 1));
-        declare.coordinate(Axis::CellX, "at-x", "the cook's column", (0.0, right), |_, state: &State, seat| {
-            f64::from(state.cooks[*seat as usize].at.x)
-        });
-        declare.coordinate(Axis::CellY, "at-y", "the cook's row", (0.0, bottom), |_, state: &State, seat| {
-            f64::from(state.cooks[*seat as usize].at.y)
-        });
+        declare_cells(declare, map.size, "cook", |state: &State, seat| state.cooks[seat as usize].at);
         declare.scalar("served", "soups of three onions served in the episode", |_, state: &State| {
             f64::from(state.served)
         });

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way};
+use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way, declare_cells};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TableSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -181,13 +181,7 @@ impl Environment for PredatorPrey {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let edge = f64::from(params.size - 1);
-        declare.coordinate(Axis::CellX, "at-x", "the hunter's column", (0.0, edge), |_, hunt: &Hunt, seat| {
-            f64::from(hunt.hunters[*seat as usize].at.x)
-        });
-        declare.coordinate(Axis::CellY, "at-y", "the hunter's row", (0.0, edge), |_, hunt: &Hunt, seat| {
-            f64::from(hunt.hunters[*seat as usize].at.y)
-        });
+        declare_cells(declare, Size::square(params.size), "hunter", |hunt: &Hunt, seat| hunt.hunters[seat as usize].at);
         declare.scalar("caught", "prey that has been caught", |_, hunt: &Hunt| {
             hunt.prey.iter().filter(|prey| !prey.there).count() as f64
         });

@@ -4,10 +4,10 @@
 mod tests;
 mod traffic;
 
-use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way};
+use crate::grid::{Cell, EAST, NORTH, SOUTH, Size, WEST, Way, declare_cells};
 use polity_kernel::Invalid;
 use polity_kernel::environment::{DeclareEnvironment, Environment, Move, Seat, StepResult};
-use polity_kernel::interface::{ActionArgument, Axis, NumberSlot, TextSlot};
+use polity_kernel::interface::{ActionArgument, NumberSlot, TextSlot};
 use polity_kernel::items::Item;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -284,13 +284,7 @@ impl Environment for Warehouse {
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
         }
-        let (right, bottom) = (f64::from(size.width - 1), f64::from(size.height - 1));
-        declare.coordinate(Axis::CellX, "at-x", "the robot's column", (0.0, right), |_, floor: &Floor, seat| {
-            f64::from(floor.robots[*seat as usize].at.x)
-        });
-        declare.coordinate(Axis::CellY, "at-y", "the robot's row", (0.0, bottom), |_, floor: &Floor, seat| {
-            f64::from(floor.robots[*seat as usize].at.y)
-        });
+        declare_cells(declare, size, "robot", |floor: &Floor, seat| floor.robots[seat as usize].at);
         declare.scalar("carried", "share of robots that carry a shelf", |_, floor: &Floor| {
             floor.robots.iter().filter(|robot| robot.carries.is_some()).count() as f64 / floor.robots.len() as f64
         });

@@ -1,5 +1,7 @@
 //! Cells of a grid, and ways to the next one.
 
+use polity_kernel::environment::{DeclareEnvironment, Environment, Seat};
+use polity_kernel::interface::Axis;
 use serde::{Deserialize, Serialize};
 
 /// A way from a cell to one beside it: columns to the right, rows down.
@@ -93,6 +95,22 @@ impl Size {
     pub fn around(self, cell: Cell, ways: &[Way]) -> impl Iterator<Item = Cell> {
         ways.iter().filter_map(move |way| self.beside(cell, *way))
     }
+}
+
+/// Declares the columns `at-x` and `at-y`: the cell of each agent. `who`: what it is called in the documentation.
+pub fn declare_cells<E: Environment>(
+    declare: &mut DeclareEnvironment<E>,
+    size: Size,
+    who: &str,
+    cell: impl Fn(&E::State, Seat) -> Cell + Copy + Send + Sync + 'static,
+) {
+    let (right, bottom) = (f64::from(size.width - 1), f64::from(size.height - 1));
+    declare.coordinate(Axis::CellX, "at-x", format!("the {who}'s column"), (0.0, right), move |_, state, seat| {
+        f64::from(cell(state, *seat).x)
+    });
+    declare.coordinate(Axis::CellY, "at-y", format!("the {who}'s row"), (0.0, bottom), move |_, state, seat| {
+        f64::from(cell(state, *seat).y)
+    });
 }
 
 #[cfg(test)]

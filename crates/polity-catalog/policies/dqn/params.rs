@@ -11,7 +11,7 @@ params! {
     own {
         /// Whether the network itself names the best later choice, and the target network only its value (double Q-learning).
         double: bool = true,
-        /// Patches of a picture that the network looks at first. Default: none.
+        /// A first layer for pictures, which encodes patch by patch. Default: none.
         patches: Option<PatchesSource> = None,
     }
     returns { discount: 0.99 }
@@ -22,13 +22,13 @@ params! {
     adam { learning_rate: 1e-3, max_grad_norm: 10.0 }
 }
 
-/// What is seen as a picture of patches. A layer that all patches share makes numbers of each and of its place.
+/// What is seen as a picture of patches. One layer, shared by all patches, encodes each patch and its position.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchesSource {
-    /// Into how many patches the numbers that are seen are divided, in order; 1 to 256. Each has as many numbers.
+    /// Number of patches of equal size into which the numbers that are seen are divided, in order; 1 to 256.
     pub count: usize,
-    /// Numbers that are made of each patch, 1 to 1,024.
+    /// Numbers that encode a patch, 1 to 1,024.
     pub size: usize,
     /// A soft mixture of experts between these numbers and the layers `hidden`. Default: none.
     #[serde(default)]
@@ -41,6 +41,6 @@ pub struct PatchesSource {
 pub struct SoftExpertsSource {
     /// How many there are, 1 to 64.
     pub count: usize,
-    /// Numbers that each makes of what it sees, 1 to 1,024.
+    /// Outputs of each, 1 to 1,024.
     pub size: usize,
 }

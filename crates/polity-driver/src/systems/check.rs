@@ -108,6 +108,8 @@ pub struct ClaimReport {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// The means of its arms, from which the quantity is computed.
+    pub arms: Vec<ArmMean>,
     /// Seeds or items that the interval is over.
     pub n: usize,
     /// Its p value: below 0.05 exactly if the interval says that it holds.
@@ -132,6 +134,15 @@ pub struct ClaimReport {
     pub region: Vec<Variant>,
     /// The same with its mechanism broken.
     pub breaks: Vec<Variant>,
+}
+
+/// The mean of a claim's metric in an arm, over the same seeds or items as the quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmMean {
+    /// The arm.
+    pub arm: String,
+    /// The mean.
+    pub mean: f64,
 }
 
 /// The result of a claim in another variant: with other parameters of the simulated models, or with its mechanism broken.
@@ -511,6 +522,7 @@ impl Asked<'_> {
             measured: None,
             low: None,
             high: None,
+            arms: Vec::new(),
             n: 0,
             p: None,
             p_holm: None,
@@ -535,6 +547,7 @@ impl Asked<'_> {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
                     (report.n, report.p, report.verdict) = (quantity.n, claim.p(&quantity), verdict);
+                    report.arms = means(claim, &of, others.as_deref());
                     plain = Some(found);
                     let doubt = [self.unlike_recorded(claim, low, high), unlike_placebo(claim, runs, values)];
                     if let Some(doubt) = doubt.into_iter().flatten().next() {
@@ -597,6 +610,16 @@ fn agreed(report: &mut ClaimReport, found: Finding) -> Finding {
     Finding::NotToldApart
 }
 
+/// The means of a claim's arms.
+fn means(claim: &Claim, of: &[f64], against: Option<&[f64]>) -> Vec<ArmMean> {
+    let mean = |arm: &String, values: &[f64]| ArmMean {
+        arm: arm.clone(),
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+    };
+    let other = claim.against.as_ref().zip(against).map(|(arm, values)| mean(arm, values));
+    std::iter::once(mean(&claim.of, of)).chain(other).collect()
+}
+
 /// A placebo must make about as many calls as the mechanism that it stands for.
 fn unlike_placebo(claim: &Claim, runs: &[Runs], values: &[Values]) -> Option<String> {
     let [of, against] = runs else { return None };
@@ -641,6 +664,7 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         measured: None,
         low: None,
         high: None,
+        arms: Vec::new(),
         n: 0,
         p: None,
         p_holm: None,

@@ -6,7 +6,7 @@ pub mod entry;
 mod outcome;
 mod plan;
 
-pub use check::{Asked, CLAIMS_FILE, Checked, ClaimReport, DRAWS, REGION, Variant};
+pub use check::{ArmMean, Asked, CLAIMS_FILE, Checked, ClaimReport, DRAWS, REGION, Variant};
 pub use outcome::QUANTITIES;
 pub use plan::{CHECK_FILE, CheckPlan, is_check};
 

@@ -1,30 +1,31 @@
-//! Memories that learn to tell one episode from others.
+//! A contrastive loss for memories.
 
 use crate::learning::Decisions;
 use polity_kernel::rng::Draws;
 use polity_nn::{Array, BLOCK, Dense, Tape, Var};
 use std::collections::BTreeSet;
 
-/// With how many memories of other agents one is compared.
+/// Negative samples of each decision.
 const OTHERS: usize = 8;
-/// What similarities are divided by, before they become probabilities.
+/// Similarities are divided by this before the softmax.
 const TEMPERATURE: f32 = 0.1;
 
-/// For each decision of a batch, one from the other part of its episode, and some of other agents. Each episode is cut in two parts, and at the
-/// cut memories begin anew, so that the two parts have nothing in common but the others who are there.
+/// Positive and negative samples for each decision of a batch. Each episode is cut in two, and memories begin anew at the cut. The positive sample
+/// comes from the other part of the same episode, negative ones come from other agents. So the two parts of a positive pair share no history, only
+/// who else is there.
 #[derive(Debug)]
 pub struct Pairs {
-    /// Positions in the batch: that of the same episode, then the others.
+    /// Positions in the batch: the positive samples, then the negative ones.
     pub(super) with: [Vec<u32>; OTHERS + 1],
-    /// 1 if there are such decisions.
+    /// 1 for a decision that has both, else 0.
     pub(super) known: Vec<f32>,
     /// The decisions at which memories begin anew.
     cuts: BTreeSet<u32>,
 }
 
 impl Pairs {
-    /// Draws pairs. `batch`: the decisions. `ends`: where those of each agent end, after a 0. Only agents whose gradients are computed
-    /// together are compared.
+    /// Draws samples. `batch`: the decisions, agent by agent. `ends`: a 0, then where those of each agent end. Negative samples come from
+    /// agents whose gradients are computed in the same block.
     pub fn draw(decisions: &Decisions, batch: &[u32], ends: &[usize], draws: &mut Draws) -> Self {
         let with = [const { Vec::new() }; OTHERS + 1];
         let mut pairs = Pairs { with, known: Vec::with_capacity(batch.len()), cuts: BTreeSet::new() };
@@ -36,7 +37,7 @@ impl Pairs {
             let own = ends[agent]..ends[agent + 1];
             let mut begin = own.start;
             while begin < own.end {
-                // An episode goes on as long as each decision has a next one.
+                // The last decision of an episode has no next one.
                 let ended = |at: &usize| decisions.next[batch[*at] as usize].is_none();
                 let end = (begin..own.end).find(ended).map_or(own.end, |last| last + 1);
                 let cut = begin + 1 + below(draws, (end - begin).saturating_sub(1));
@@ -65,8 +66,8 @@ impl Pairs {
         self.cuts.contains(&decision)
     }
 
-    /// Returns the cross entropy, summed over some decisions, of the choice of the memory of the same episode among those compared
-    /// (InfoNCE: van den Oord et al. 2018). `states`: the memories at these decisions.
+    /// Returns the cross entropy of picking the positive sample, summed over some decisions (InfoNCE: van den Oord et al. 2018). `states`: the
+    /// memories at these decisions. `layer`: the projection in which they are compared.
     pub fn loss(&self, tape: &mut Tape<'_>, layer: &Dense, states: Var, rows: std::ops::Range<usize>) -> Var {
         let to = layer.on(tape, states);
         let square = tape.square(to);

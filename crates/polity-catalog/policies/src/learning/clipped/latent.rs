@@ -1,6 +1,6 @@
-//! A latent state between what agents see and what they decide, which also learns to tell what comes next.
+//! A latent state that also learns to predict what comes next.
 
-use crate::learning::{Decisions, Start, Teams};
+use crate::learning::{Decisions, Start, Teams, check_weights};
 use polity_kernel::rng::Draws;
 use polity_kernel::{AgentId, Invalid};
 use polity_nn::{Array, Mlp, Tape, Var};
@@ -8,20 +8,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A latent state, from which the agents decide and which learns to tell what comes next (Huh and Mohapatra 2024). In a common critic it is that
-/// of all agents of the episode.
+/// A latent state from which agents decide, and which also learns to predict what comes next (Huh and Mohapatra 2024). A common critic sees the
+/// latent states of all agents of the episode.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatentSource {
     /// Numbers that a network with the layers `hidden` makes of what an agent sees; 1 to 1,024.
     pub size: usize,
-    /// Weight of the error in the loss with which the latent state and the decisions tell what the agent sees next and its reward; at least 0.
+    /// Weight of the error in predicting what the agent sees next, and its reward; at least 0.
     #[serde(default = "one")]
     pub reconstruct: f64,
-    /// Weight of the error with which they tell the next latent state; at least 0.
+    /// Weight of the error in predicting the next latent state; at least 0.
     #[serde(default = "one")]
     pub predict: f64,
-    /// Whether what comes next is what came after another decision, as a placebo: the same work, but nothing is learned about the world.
+    /// Whether to predict what came after another decision, as a placebo: the same work, but nothing is learned about the world.
     #[serde(default)]
     pub shuffled: bool,
 }
@@ -46,7 +46,7 @@ pub struct Latent {
 /// What came after the decisions of a rollout.
 #[derive(Debug)]
 pub struct Next {
-    /// The decisions of the agent and of those with whom it learns, each with a 1 at its choice.
+    /// One-hot choices of the agent, then of its teammates; zeros for one without a decision.
     acts: Array,
     /// The next decision of the same agent in the episode; its own number if there is none.
     pub(super) after: Vec<u32>,
@@ -62,10 +62,7 @@ impl Latent {
     /// A number out of range.
     pub fn open(source: LatentSource, teams: Option<&Teams>, start: &mut Start) -> Result<Self, Invalid> {
         Invalid::within(1..=1_024, "latent.size", source.size)?;
-        crate::learning::check_weights(&[
-            ("latent.reconstruct", source.reconstruct),
-            ("latent.predict", source.predict),
-        ])?;
+        check_weights(&[("latent.reconstruct", source.reconstruct), ("latent.predict", source.predict)])?;
         let (inputs, choices, seats) = (start.inputs(), start.choices(), teams.map_or(1, Teams::seats));
         let encoder = start.net("latent", [inputs, source.size], std::f64::consts::SQRT_2);
         let dynamics = start.net("dynamics", [seats * (source.size + choices), source.size], 1.0);

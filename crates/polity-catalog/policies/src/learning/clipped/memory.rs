@@ -1,5 +1,6 @@
 //! What agents remember: a recurrent layer between what they see and what they decide.
 
+use super::contrast::Pairs;
 use super::league::Versions;
 use crate::learning::{Decisions, Experience, Rollout, Seen, Start};
 use polity_kernel::digest::DigestVec;
@@ -31,10 +32,10 @@ pub enum LearnsFrom {
     /// From rewards, like the layers after it.
     #[default]
     Rewards,
-    /// From episodes: each is cut in two parts, and memories of both parts shall be similar to each other, and different from those of other
-    /// agents (Ma et al. 2024). The layers after it learn from rewards.
+    /// From a contrastive loss (Ma et al. 2024). An episode is cut in two, and the memories of both parts become similar to each other and
+    /// different from those of other agents. The layers after it learn from rewards.
     Contrast,
-    /// From nothing: it stays as it was drawn, as a control.
+    /// From nothing, as a control: its weights stay random.
     Nothing,
 }
 
@@ -45,7 +46,7 @@ pub struct Recurrent {
     size: usize,
     forgets: bool,
     learns_from: LearnsFrom,
-    /// What memories are compared by.
+    /// The projection of the contrastive loss.
     compared: Option<Dense>,
 }
 
@@ -104,12 +105,12 @@ impl Recurrent {
         Recurrent { gru, size, forgets, learns_from, compared: None }
     }
 
-    /// Returns what memories are compared by, if the layer learns from that.
+    /// Returns the projection of the contrastive loss, if the layer learns from it.
     pub fn compared(&self) -> Option<&Dense> {
         self.compared.as_ref()
     }
 
-    /// Returns what the layers after it see, which is a constant for them if the layer does not learn from rewards.
+    /// Returns what the layers after it see. No gradient flows back unless the layer learns from rewards.
     pub fn shown(&self, tape: &mut Tape<'_>, state: Var) -> Var {
         match self.learns_from {
             LearnsFrom::Rewards => state,
@@ -147,14 +148,14 @@ impl Recurrent {
     }
 
     /// Goes through the rounds of some agents again. Returns what each remembered at the end of the rounds in which it decided, agent by agent.
-    /// `anew`: at which decisions it begins with nothing.
+    /// `pairs`: says at which decisions memories begin anew.
     pub fn again(
         &self,
         tape: &mut Tape<'_>,
         lived: &Lived,
         sequences: &Sequences,
         which: &[u32],
-        anew: impl Fn(u32) -> bool,
+        pairs: Option<&Pairs>,
     ) -> Var {
         let first = lived.rollout.steps().next().map(|step| &step.seen);
         let mut start = Array::zeros(which.len(), self.size);
@@ -178,7 +179,10 @@ impl Recurrent {
                     let columns = inputs.columns();
                     inputs.data_mut()[i * columns..][..columns].copy_from_slice(seen.inputs.row(row));
                 }
-                let forgets = sequences.decision(*agent, round as u32).is_some_and(&anew);
+                let cut = |pairs: &Pairs| {
+                    sequences.decision(*agent, round as u32).is_some_and(|decision| pairs.cuts(decision))
+                };
+                let forgets = pairs.is_some_and(cut);
                 if round > 0 && (forgets || row.is_none_or(|row| self.begins(seen, row))) {
                     keeps.data_mut()[i * self.size..][..self.size].fill(0.0);
                     all_keep = false;

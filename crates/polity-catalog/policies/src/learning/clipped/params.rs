@@ -18,7 +18,7 @@ params! {
         memory: Option<MemorySource> = None,
         /// Messages that the agents in the critic's view send each other before they decide. Default: none.
         messages: Option<MessagesSource> = None,
-        /// A latent state between what is seen and the decisions, which learns to tell what comes next. Default: none.
+        /// A latent state from which agents decide, and which also learns to predict what comes next. Default: none.
         latent: Option<LatentSource> = None,
         /// A mixture of experts for several tasks, in place of networks whose layers all tasks share. Default: none.
         experts: Option<ExpertsSource> = None,

@@ -58,7 +58,7 @@ fn rounds_gone_through_again_leave_the_same_memories() {
         assert_eq!(sequences.len(), 3);
         let mut tape = Tape::new(&weights);
         let which = [2, 0, 1];
-        let again = memory.again(&mut tape, &lived, &sequences, &which, |_| false);
+        let again = memory.again(&mut tape, &lived, &sequences, &which, None);
         let again = tape.value(again);
         let all: Vec<u32> = which.iter().flat_map(|agent| sequences.decisions(*agent).iter().copied()).collect();
         assert_eq!((again.rows(), all.len()), (4 + 7 + 7, decisions.len()));
@@ -135,19 +135,21 @@ fn a_team_begins_with_the_agent_itself() {
     }
 }
 
-/// The decisions of agents 3, 5 and 8 in rounds 0 to 9. Agent 8 never ends an episode.
+/// The decisions of agents 3, 5 and 8 in rounds 0 to 9. The last decision of agent 8 is an episode of its own.
 fn decisions() -> Decisions {
     let agents = [3, 5, 8];
     let mut rollout = Rollout::default();
     for round in 0..10 {
+        let mut seen = seen(round, &agents);
+        seen.ended[2] = round == 9;
         let choices = agents.iter().map(|who| ((round + who) % 2) as u16).collect();
-        rollout.push(Step { seen: seen(round, &agents), choices, logs: vec![0.0; 3], values: vec![0.0; 3] });
+        rollout.push(Step { seen, choices, logs: vec![0.0; 3], values: vec![0.0; 3] });
     }
     rollout.decisions(&seen(10, &agents), &[0.0; 3], None, |_| true)
 }
 
 #[test]
-fn memories_are_compared_within_episodes_and_with_other_agents() {
+fn memories_are_compared_across_the_cuts_of_episodes_and_with_other_agents() {
     let decisions = decisions();
     let sequences = Sequences::of(&decisions);
     let (mut batch, mut ends) = (Vec::new(), vec![0]);
@@ -155,31 +157,41 @@ fn memories_are_compared_within_episodes_and_with_other_agents() {
         batch.extend_from_slice(sequences.decisions(agent));
         ends.push(batch.len());
     }
+    // An episode that is seen to have ended in a round ended with the decision before it.
+    let episode = |who: AgentId, round: u32| match who {
+        3 => (round + 1) / 3,
+        5 => u32::from(round >= 4),
+        _ => u32::from(round == 9),
+    };
+    let of = |at: u32| decisions.of[batch[at as usize] as usize];
     let mut draws = Draws::new(3, Stream::Learner, 0, 0);
-    let mut others = 0;
+    let (mut alone, mut others) = (0, [0; 9]);
     for _ in 0..50 {
         let pairs = Pairs::draw(&decisions, &batch, &ends, &mut draws);
-        for (at, decision) in batch.iter().enumerate() {
-            let (who, round) = decisions.of[*decision as usize];
-            let of = |at: u32| decisions.of[batch[at as usize] as usize];
-            // Episodes of agent 3 end in rounds 2, 5 and 8, so the decision of round 1 is the last one, and that of round 9 is not alone.
-            let episode = |who: AgentId, round: u32| match who {
-                3 => (round + 1) / 3,
-                5 => u32::from(round >= 4),
-                _ => 0,
-            };
-            let (same, partner) = (of(pairs.with[0][at]), round);
-            let alone = (0..10).filter(|other| episode(who, *other) == episode(who, round)).count() == 1;
-            assert_eq!(pairs.known[at], if alone { 0.0 } else { 1.0 }, "agent {who}, round {round}");
-            assert_eq!((same.0, episode(who, same.1)), (who, episode(who, round)));
-            assert!(alone || same.1 != partner, "agent {who}, round {round}");
+        for at in 0..batch.len() as u32 {
+            let ((who, round), (partner, then)) = (of(at), of(pairs.with[0][at as usize]));
+            assert_eq!((who, episode(who, round)), (partner, episode(who, then)));
+            let known = pairs.known[at as usize] > 0.0;
+            assert_eq!(known, (who, round) != (8, 9), "agent {who}, round {round}");
+            alone += u32::from(!known);
+            // The one cut of the episode is between the two.
+            let own = (0..batch.len() as u32).filter(|other| of(*other).0 == who);
+            let cuts: Vec<u32> = own
+                .filter(|other| episode(who, of(*other).1) == episode(who, round))
+                .filter(|other| pairs.cuts(batch[*other as usize]))
+                .map(|other| of(other).1)
+                .collect();
+            assert_eq!(cuts.len(), usize::from(known));
+            assert!(cuts.iter().all(|cut| (round < *cut) != (then < *cut)), "{round} {then} {cuts:?}");
             for with in &pairs.with[1..] {
-                assert_ne!(of(with[at]).0, who);
-                others += usize::from(of(with[at]).0 == 8);
+                assert_ne!(of(with[at as usize]).0, who);
+                others[of(with[at as usize]).0 as usize] += 1;
             }
         }
     }
-    assert!(others > 3_000, "agent 8 is compared with the others: {others}");
+    assert_eq!(alone, 50);
+    // Each of 20 decisions in 50 batches has 8 negative samples, half of them of each other agent.
+    assert!([3, 5, 8].iter().all(|who| (3_700..4_300).contains(&others[*who])), "{others:?}");
 }
 
 #[test]
@@ -266,7 +278,7 @@ fn memories_that_are_compared_learn_who_is_there() {
     let told = |weights: &Weights| {
         let mut tape = Tape::new(weights);
         let [seen, known] = [&fresh, &others].map(|lived| {
-            let state = memory.again(&mut tape, lived, &sequences, &which, |_| false);
+            let state = memory.again(&mut tape, lived, &sequences, &which, None);
             let to = layer.on(&mut tape, state);
             let to = tape.value(to);
             let last = |who: u32| to.row((who * rounds + rounds - 1) as usize);
@@ -289,7 +301,7 @@ fn memories_that_are_compared_learn_who_is_there() {
         let known = lived(&mut draws);
         let pairs = Pairs::draw(&decisions, &batch, &ends, &mut draws);
         let found = gradients(&model.weights, which.len(), ["the loss"], |tape, rows| {
-            let state = memory.again(tape, &known, &sequences, &which[rows.clone()], |decision| pairs.cuts(decision));
+            let state = memory.again(tape, &known, &sequences, &which[rows.clone()], Some(&pairs));
             let loss = pairs.loss(tape, &layer, state, ends[rows.start]..ends[rows.end]);
             [tape.scale(loss, 1.0 / batch.len() as f32)]
         });

@@ -15,7 +15,7 @@ impl<K: Kind> Clipped<K> {
     /// With a teacher, the cross entropy between its probabilities and the network's is added, with a weight that decays (Schmitt and
     /// others, arXiv 1803.03835).
     ///
-    /// A latent state adds the errors with which it tells what comes next, and a memory that learns by contrast its cross entropy.
+    /// The losses of a latent state and of a contrastive memory are added.
     ///
     /// If agents remember, a minibatch consists of all decisions of some agents: their rounds are gone through again from what they remembered
     /// at the start of the first one.
@@ -65,12 +65,12 @@ impl<K: Kind> Clipped<K> {
                 let (advantages, returns, old) = (normalised(&of(&advantages)), of(&returns), of(&decisions.logs));
                 let names = ["the loss", "the policy's loss", "the value's loss", "the entropy"];
                 let mut found = gradients(&model.weights, parts.len(), names, |tape, rows| {
-                    let state = sequences.as_ref().map(|(memory, sequences)| {
-                        memory.again(tape, lived, sequences, &parts[rows.clone()], |_| false)
-                    });
-                    let cut = sequences.as_ref().zip(compared.as_ref()).map(|((memory, sequences), (_, pairs))| {
-                        memory.again(tape, lived, sequences, &parts[rows.clone()], |decision| pairs.cuts(decision))
-                    });
+                    let mut states = |pairs: Option<&Pairs>| {
+                        let (memory, sequences) = sequences.as_ref()?;
+                        Some(memory.again(tape, lived, sequences, &parts[rows.clone()], pairs))
+                    };
+                    let state = states(None);
+                    let cut = compared.as_ref().and_then(|(_, pairs)| states(Some(pairs)));
                     let rows = ends[rows.start]..ends[rows.end];
                     let picked = &batch[rows.clone()];
                     let x = tape.input(decisions.inputs.pick(picked));
