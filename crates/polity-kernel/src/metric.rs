@@ -6,12 +6,16 @@ use serde::de::DeserializeOwned;
 use std::any::Any;
 
 /// What a metric measures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source<'a> {
     /// Name of the quantity.
     pub name: &'a str,
     /// Its smallest and largest sensible value, if the world declares them.
     pub range: Option<(f64, f64)>,
+    /// The further quantities of a joint metric ([`Metric::JOINT`]).
+    pub others: &'a [Source<'a>],
+    /// The groups of agents of a joint metric. None: agents are not grouped.
+    pub groups: &'a [String],
 }
 
 /// One or more numbers that describe a quantity over all agents.
@@ -50,7 +54,7 @@ pub struct Source<'a> {
 ///     }
 /// }
 ///
-/// let metric = ShareAbove::open(ShareAbove { bar: 0.5 }, &Source { name: "opinion", range: Some((0.0, 1.0)) })?;
+/// let metric = ShareAbove::open(ShareAbove { bar: 0.5 }, &Source { name: "opinion", range: Some((0.0, 1.0)), ..Source::default() })?;
 /// let mut found = None;
 /// metric.finish(metric.fold(&[0.2, 0.7, 0.9, 0.4]), &mut |_, share| found = Some(share));
 /// assert_eq!(found, Some(0.5));
@@ -65,6 +69,9 @@ pub trait Metric: Send + Sync + Sized + 'static {
     const NAME: &'static str;
     /// One line for lists.
     const SUMMARY: &'static str;
+    /// Whether it describes several quantities of the agents together. It is then folded over rows: of each agent the values of all
+    /// quantities and, if agents are grouped, the number of the agent's group.
+    const JOINT: bool = false;
     /// What a scenario may set, besides `of` and `every`.
     type Params: DeserializeOwned + schemars::JsonSchema;
     /// What a run of agents is folded into.
@@ -72,7 +79,7 @@ pub trait Metric: Send + Sync + Sized + 'static {
 
     /// Opens the metric; or returns which parameter does not fit.
     fn open(params: Self::Params, source: &Source<'_>) -> Result<Self, Invalid>;
-    /// Folds the values of at most one block of agents, in order of agent.
+    /// Folds the values of at most one block of agents, in order of agent; of a joint metric row by row.
     fn fold(&self, values: &[f64]) -> Self::Fold;
     /// Joins the folds of neighbouring runs of agents.
     fn merge(&self, left: Self::Fold, right: Self::Fold) -> Self::Fold;
@@ -85,6 +92,7 @@ pub(crate) type Fold = Box<dyn Any + Send + Sync>;
 
 /// A metric with its type erased. Called once per block.
 pub(crate) trait MetricHost: Send + Sync {
+    fn is_joint(&self) -> bool;
     fn fold(&self, values: &[f64]) -> Fold;
     fn encode(&self, fold: &Fold) -> Result<Vec<u8>, Bug>;
     fn decode(&self, bytes: &[u8]) -> Result<Fold, Bug>;
@@ -94,6 +102,10 @@ pub(crate) trait MetricHost: Send + Sync {
 pub(crate) struct Host<M: Metric>(pub M);
 
 impl<M: Metric> MetricHost for Host<M> {
+    fn is_joint(&self) -> bool {
+        M::JOINT
+    }
+
     fn fold(&self, values: &[f64]) -> Fold {
         Box::new(self.0.fold(values))
     }

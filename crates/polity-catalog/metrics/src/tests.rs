@@ -8,6 +8,7 @@ use crate::metrics::bimodality::Bimodality;
 use crate::metrics::clusters::Clusters;
 use crate::metrics::gini::Gini;
 use crate::metrics::histogram::Histogram;
+use crate::metrics::hypervolume::Hypervolume;
 use crate::metrics::mean::Mean;
 use crate::metrics::quantiles::Quantiles;
 use crate::metrics::variance::Variance;
@@ -22,7 +23,7 @@ type Results = Vec<(String, f64)>;
 
 /// What the kernel does: fold runs of agents, merge the folds in a fixed tree, write the results.
 fn measure<M: Metric>(params: Value, range: Option<(f64, f64)>, values: &[f64], cuts: &[usize]) -> Results {
-    let source = Source { name: "x", range };
+    let source = Source { name: "x", range, ..Source::default() };
     let metric = M::open(serde_json::from_value(params).unwrap(), &source).unwrap();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (values.len() + 1)).collect();
     cuts.extend([0, values.len()]);
@@ -296,10 +297,89 @@ fn wrong_parameters_are_refused_where_they_stand() {
 /// Sources without a declared range.
 #[test]
 fn a_grid_needs_a_range() {
-    let source = Source { name: "x", range: None };
+    let source = Source { name: "x", ..Source::default() };
     let bins = serde_json::from_value(json!({})).unwrap();
     let error = Histogram::open(bins, &source).err().unwrap().to_string();
     assert_eq!(error, "range: the world declares no range for `x`; give one, such as `range: [0, 1]`");
     let cells = serde_json::from_value(json!({})).unwrap();
     assert_eq!(Clusters::open(cells, &source).err().unwrap().key, "range");
+}
+
+/// Points of groups: each row has its numbers and its group.
+fn points_of(rows: &[(Vec<f64>, u8)], groups: usize) -> Vec<Vec<f64>> {
+    let mean = |group: usize| {
+        let own: Vec<&Vec<f64>> = rows.iter().filter(|(_, of)| usize::from(*of) == group).map(|(row, _)| row).collect();
+        let n = own.len() as f64;
+        (n > 0.0).then(|| (0..3).map(|axis| own.iter().map(|row| row[axis]).sum::<f64>() / n).collect())
+    };
+    (0..groups).filter_map(mean).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_hypervolume_is_that_of_the_union_of_boxes(
+        rows in prop::collection::vec((prop::collection::vec((-2..6i32).prop_map(f64::from), 3), 0..5u8), 0..30),
+        cuts in cuts(),
+    ) {
+        let groups: Vec<String> = (0..5).map(|group| format!("cohort={group}")).collect();
+        let others = [Source { name: "y", ..Source::default() }, Source { name: "z", ..Source::default() }];
+        let source = Source { name: "x", others: &others, groups: &groups, ..Source::default() };
+        let params = serde_json::from_value(json!({"reference": [-1, 0, 1]})).unwrap();
+        let metric = Hypervolume::open(params, &source).unwrap();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (rows.len() + 1)).chain([0, rows.len()]).collect();
+        cuts.sort_unstable();
+        let flat = |rows: &[(Vec<f64>, u8)]| -> Vec<f64> {
+            rows.iter().flat_map(|(row, group)| row.iter().copied().chain([f64::from(*group)])).collect()
+        };
+        let folds = cuts.windows(2).map(|run| metric.fold(&flat(&rows[run[0]..run[1]]))).collect();
+        let all = tree_reduce(folds, |left, right| metric.merge(left, right)).unwrap();
+        let mut found = Vec::new();
+        metric.finish(all, &mut |suffix, value| found.push((suffix.to_string(), value)));
+        // By inclusion and exclusion over all sets of points.
+        let points = points_of(&rows, 5);
+        let mut volume = 0.0;
+        for set in 1..1u32 << points.len() {
+            let own = || (0..points.len()).filter(|i| set >> i & 1 == 1);
+            let edge = |axis: usize| {
+                let low = own().map(|i| points[i][axis]).fold(f64::INFINITY, f64::min);
+                (low - [-1.0, 0.0, 1.0][axis]).max(0.0)
+            };
+            let sign = if own().count() % 2 == 1 { 1.0 } else { -1.0 };
+            volume += sign * edge(0) * edge(1) * edge(2);
+        }
+        prop_assert!((found[0].1 - volume).abs() < 1e-6, "{found:?}, not {volume}");
+        prop_assert_eq!(found[1].1 == 0.0, volume == 0.0);
+    }
+}
+
+#[test]
+fn several_quantities_are_measured_together_over_groups() {
+    let game = json!({"kind": "formula-game", "players": 2, "rounds": 4, "actions": {"give": {"low": 0, "high": 4}},
+        "phases": [{"actions": ["give"]}], "payoff": 1,
+        "objectives": {"kept": {"value": "4 - give"}, "given": {"value": "give"}}});
+    let rule = |give: u32| json!({"kind": "rule", "actions": [{"act": "give", "value": give}]});
+    let metric =
+        json!({"kind": "hypervolume", "of": ["return-kept", "return-given"], "by": "cohort", "reference": [0, 0]});
+    let scenario = json!({"seed": 1, "rounds": 4, "agents": 6, "topology": {"kind": "none"}, "world": game,
+        "cohorts": [{"name": "a", "count": 2, "policy": rule(1)}, {"name": "b", "count": 2, "policy": rule(3)},
+            {"name": "c", "count": 2, "policy": rule(4)}],
+        "metrics": [metric]});
+    let played = play(&scenario);
+    let last = &played.rounds[3].metrics;
+    let value = |name: &str| last.iter().find(|(known, _)| known == name).unwrap().1;
+    // After four rounds the points are (12, 4) and (4, 12); the third one, (0, 16), is not above the reference point.
+    assert_eq!(value("return-kept+return-given.hypervolume"), 12.0 * 4.0 + 4.0 * 8.0);
+    assert_eq!(value("return-kept+return-given.hypervolume.front"), 2.0);
+    let refusal = |key: &str, value: Value| {
+        let mut scenario = scenario.clone();
+        scenario["metrics"][0][key] = value;
+        testing::refused(&scenario)
+    };
+    assert!(refusal("of", json!("return-kept")).contains("must be 2 to 4 quantities"));
+    assert!(refusal("of", json!([])).contains("name at least one quantity"));
+    assert!(refusal("by", json!(null)).contains("name what groups agents"));
+    assert!(refusal("reference", json!([0])).contains("must be 2 finite numbers"));
+    let mut several = scenario.clone();
+    several["metrics"][0] = json!({"kind": "mean", "of": ["return-kept", "return-given"]});
+    assert!(testing::refused(&several).contains("`mean` describes one quantity"));
 }

@@ -258,6 +258,8 @@ fn experts_learn_tasks_that_contradict_each_other() {
         json!({"count": 2, "size": 8, "by": by}),
         json!({"count": 2, "size": 8, "by": by, "orthogonal": true}),
         json!({"count": 2, "size": 8, "by": by, "gate": "own", "then": [8]}),
+        json!({"count": 2, "size": 8, "by": by, "gate": "softmax"}),
+        json!({"count": 4, "size": 16, "gate": "softmax", "then": [8]}),
     ] {
         let got = reached(&two_tasks(&json!({"hidden": [8], "experts": experts}), 300));
         assert!(got > 0.95, "{experts}: {got}");
@@ -273,6 +275,16 @@ fn experts_learn_tasks_that_contradict_each_other() {
     }
     let message = refused(&two_tasks(&json!({"experts": {"count": 2, "size": 8, "by": by}, "memory": {"gru": 2}}), 1));
     assert!(message.contains("does not go with"), "{message}");
+}
+
+#[test]
+fn perturbations_of_no_size_change_nothing() {
+    let got = |perturb: Value| reached(&two_tasks(&json!({"hidden": [8], "perturb": perturb}), 60));
+    let none = got(json!(null));
+    assert_eq!(got(json!({"every": 2, "share": 0})), none);
+    assert_ne!(got(json!({"every": 2, "share": 0.5})), none);
+    let message = refused(&two_tasks(&json!({"perturb": {"every": 2, "keep": 1}}), 1));
+    assert!(message.contains("perturb.keep"), "{message}");
 }
 
 #[test]
@@ -307,7 +319,7 @@ fn rewards_are_weighed_and_an_episode_can_be_a_part_of_a_longer_game() {
     let game = json!({"kind": "formula-game", "players": 1, "rounds": 40, "actions": {"go": {"options": ["a", "b"]}},
         "variables": {"done": {"initial": 0}}, "payoff": 7,
         "phases": [{"actions": ["go"], "update": [{"set": "done", "to": "1 if round % 5 == 4 else 0"}]}],
-        "objectives": {"gold": {"value": "1"}, "time": {"value": "-round % 5"}},
+        "objectives": {"gold": {"value": "1"}, "time": {"value": "-(round % 5)"}},
         "observations": {"part-over": {"value": "done"}}});
     let utility = json!({"last-reward-gold": 3, "last-reward-time": 0.5});
     let mut scenario = learners(3, 40, 4, &game, &json!({"reward": utility, "ended": "part-over", "horizon": 8}));

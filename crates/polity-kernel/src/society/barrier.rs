@@ -2,7 +2,7 @@
 //! tallies, births and deaths. Then it gives them the folds of its metrics and the digests of its state. Every process merges the same
 //! parts in the order of shards, so all have the same report, and none depends on the number of shards.
 
-use super::plan::{Measure, Reads, in_force};
+use super::plan::{Measure, in_force};
 use super::shard::{Shard, Values};
 use super::state::{Closing, Incoming, Outset, Reduced, Society, Stage, Told, birth, death};
 use crate::digest::{Digest, Kind, RowHash};
@@ -361,7 +361,7 @@ impl Society {
         let due = self.due(round);
         let mut by_shard: Vec<Vec<Vec<Vec<Fold>>>> = self.shards.iter().map(|_| Vec::new()).collect();
         for measures in due.chunk_by(|a, b| a.reads == b.reads) {
-            let on_first = self.split == Split::None && matches!(measures[0].reads, Reads::Column(_));
+            let on_first = self.split == Split::None && measures[0].reads.is_of_world();
             for (i, (shard, all)) in self.shards.iter().zip(&mut by_shard).enumerate() {
                 all.push(match (on_first, i) {
                     (false, _) => shard.folds(measures, &self.dead, policies, &self.shared_context),

@@ -18,6 +18,10 @@ pub(crate) enum Reads {
     State(Name),
     /// A column of numbers of the population. Agents without a value do not count.
     Attribute(usize),
+    /// The number of an agent's group.
+    Group(Grouping),
+    /// Several of these of each agent, as a row: columns of the world, attributes and groups. Agents without one of them do not count.
+    Rows(Vec<Reads>),
 }
 
 /// What puts agents into groups.
@@ -29,9 +33,9 @@ pub(crate) enum Grouping {
     Cohorts,
 }
 
-impl Grouping {
-    /// Returns whether both are the same grouping, and not only equal ones.
-    pub fn is(&self, other: &Grouping) -> bool {
+/// Two are equal if they are the same grouping, and not only alike.
+impl PartialEq for Grouping {
+    fn eq(&self, other: &Grouping) -> bool {
         match (self, other) {
             (Grouping::Rows(rows), Grouping::Rows(others)) => Arc::ptr_eq(rows, others),
             (Grouping::Cohorts, Grouping::Cohorts) => true,
@@ -39,6 +43,8 @@ impl Grouping {
         }
     }
 }
+
+impl Eq for Grouping {}
 
 /// Some of the agents: a group.
 #[derive(Clone, Debug)]
@@ -66,6 +72,17 @@ pub(crate) struct Leaves {
     /// One per cohort.
     pub policies: Vec<Arc<dyn PolicyHost>>,
     pub measures: Vec<Measure>,
+}
+
+impl Reads {
+    /// Returns whether it needs the state of the world.
+    pub fn is_of_world(&self) -> bool {
+        match self {
+            Reads::Column(_) => true,
+            Reads::Rows(parts) => parts.iter().any(Reads::is_of_world),
+            Reads::Action(_) | Reads::State(_) | Reads::Attribute(_) | Reads::Group(_) => false,
+        }
+    }
 }
 
 impl Leaves {

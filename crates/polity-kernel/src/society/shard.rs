@@ -9,7 +9,7 @@ use crate::interface::{Actions, Interface, Observations};
 use crate::messages::{Broadcast, Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::{Lane, Messages, PolicyHost, Round, Rows, SharedContext};
-use crate::population::Cell;
+use crate::population::{Cell, Population};
 use crate::world::{Birth, Future, Planned, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
@@ -76,6 +76,14 @@ pub(super) struct Values {
     whos: Vec<AgentId>,
     /// The values of each group.
     groups: Vec<Vec<f64>>,
+}
+
+/// Returns the group of an agent.
+fn group_of(by: &Grouping, who: AgentId, block: &Block, people: &Population) -> Option<u32> {
+    match by {
+        Grouping::Rows(of_row) => of_row.get(people.row(who) as usize).copied(),
+        Grouping::Cohorts => block.cohort_of(who).map(u32::from),
+    }
 }
 
 impl Shard {
@@ -746,7 +754,14 @@ impl Shard {
                     }
                 }
             }
-            None => {}
+            Some(Reads::Rows(parts)) => {
+                let parts: Vec<Vec<f64>> = parts.iter().map(|part| self.each(part, block, people)).collect();
+                let whole = |row: &usize| alive(*row as u32) && parts.iter().all(|part| !part[*row].is_nan());
+                let rows = (0..block.len as usize).filter(whole);
+                all.extend(rows.flat_map(|row| parts.iter().map(move |part| part[row])));
+            }
+            // Groups are read only in rows.
+            Some(Reads::Group(_)) | None => {}
         }
         groups.resize_with(last_group.map_or(0, |group| group as usize + 1), Vec::new);
         let mut folds = Vec::with_capacity(measures.len());
@@ -757,14 +772,11 @@ impl Shard {
                 folds.push(measure.host.fold(all));
                 continue;
             };
-            if !split_by.is_some_and(|last| last.is(by)) {
+            if split_by != Some(by) {
                 split_by = Some(by);
                 groups.iter_mut().for_each(Vec::clear);
                 for (who, value) in whos.iter().zip(all.iter()) {
-                    let place = match by {
-                        Grouping::Rows(of_row) => of_row.get(people.row(*who) as usize).copied(),
-                        Grouping::Cohorts => block.cohort_of(*who).map(u32::from),
-                    };
+                    let place = group_of(by, *who, block, people);
                     if let Some(values) = place.and_then(|place| groups.get_mut(place as usize)) {
                         values.push(*value);
                     }
@@ -773,6 +785,27 @@ impl Shard {
             folds.push(measure.host.fold(groups.get(*group as usize).map(Vec::as_slice).unwrap_or_default()));
         }
         folds
+    }
+
+    /// Returns a number of each agent of a block; NaN for an agent that has none.
+    fn each(&self, reads: &Reads, block: &Block, people: &Population) -> Vec<f64> {
+        let who = block.first..block.first + block.len;
+        match reads {
+            Reads::Column(column) => {
+                let mut all = Vec::new();
+                self.world.column(&block.rows, block.first, block.len as usize, *column, &mut all);
+                all
+            }
+            Reads::Attribute(column) => who
+                .map(|who| match people.cell(*column, who) {
+                    Cell::Number(value) => value,
+                    Cell::Text(_) => f64::NAN,
+                })
+                .collect(),
+            Reads::Group(by) => who.map(|who| group_of(by, who, block, people).map_or(f64::NAN, f64::from)).collect(),
+            // Rows have none of these.
+            Reads::Action(_) | Reads::State(_) | Reads::Rows(_) => vec![f64::NAN; block.len as usize],
+        }
     }
 
     /// Returns the folds of all blocks in order, one per metric for each block.

@@ -6,7 +6,7 @@ use crate::metric::Source;
 use crate::population::groups::{By, Groups};
 use crate::population::{Column, Population};
 use crate::registry::Registry;
-use crate::scenario::MetricKeys;
+use crate::scenario::{Measured, MetricKeys};
 use crate::society::{Grouping, Measure, Reads, Subset};
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
 
@@ -51,10 +51,10 @@ impl Measurable<'_> {
         if every == Some(0) {
             return Err(own.blame(path, Invalid { key: "every".into(), message: "must be at least 1 round".into() }));
         }
-        let (reads, range) =
-            self.find(&of).map_err(|message| own.blame(path, Invalid { key: "of".into(), message }))?;
-        let open = || {
-            self.registry.open_metric(&kind, &rest, path, &Source { name: &of, range }).map_err(|mut error| {
+        let blame = |key: &str, message: String| own.blame(path, Invalid { key: key.into(), message });
+        let every = every.unwrap_or(1);
+        let open = |source: &Source<'_>| {
+            self.registry.open_metric(&kind, &rest, path, source).map_err(|mut error| {
                 // The keys of every metric were read before.
                 error.help = error.help.map(|help| match help.strip_prefix("known keys: ") {
                     Some("none") => format!("known keys: {}", OWN.join(", ")),
@@ -64,19 +64,55 @@ impl Measurable<'_> {
                 error
             })
         };
-        let every = every.unwrap_or(1);
-        let Some(by) = by else {
+        let grouped = by.map(|by| self.groups(&by).map_err(|message| blame("by", message))).transpose()?;
+        let of = match of {
+            Measured::One(of) => of,
+            Measured::Several(of) => {
+                let (reads, sources) = self.rows(&of).map_err(|message| blame("of", message))?;
+                let (first, others) =
+                    sources.split_first().ok_or_else(|| blame("of", "name at least one quantity".into()))?;
+                let (by, groups) = grouped.unzip();
+                let source = Source { others, groups: groups.as_deref().unwrap_or_default(), ..first.clone() };
+                let host = open(&source)?;
+                let message = format!("`{}` describes one quantity; give its name, and not a list", kind.name);
+                let host = Some(host).filter(|host| host.is_joint()).ok_or_else(|| blame("of", message))?;
+                let reads = Reads::Rows(reads.into_iter().chain(by.map(Reads::Group)).collect());
+                let name = format!("{}.{}", of.join("+"), kind.name);
+                return Ok(vec![Measure { host, reads, name, every, subset: None }]);
+            }
+        };
+        let (reads, range) = self.find(&of).map_err(|message| blame("of", message))?;
+        let open = || {
+            let host = open(&Source { name: &of, range, ..Source::default() })?;
+            let message = format!("`{}` describes several quantities together; give a list of names", kind.name);
+            Some(host).filter(|host| !host.is_joint()).ok_or_else(|| blame("of", message))
+        };
+        let Some((by, groups)) = grouped else {
             let name = format!("{of}.{}", kind.name);
             return Ok(vec![Measure { host: open()?, reads, name, every, subset: None }]);
         };
-        let (by, groups) =
-            self.groups(&by).map_err(|message| own.blame(path, Invalid { key: "by".into(), message }))?;
         let measure = |(group, label): (u32, String)| {
             let subset = Some(Subset { by: by.clone(), group });
             let name = format!("{of}.{}[{label}]", kind.name);
             Ok(Measure { host: open()?, reads: reads.clone(), name, every, subset })
         };
         (0..).zip(groups).map(measure).collect()
+    }
+
+    /// Returns what has these names, as parts of a row.
+    fn rows<'n>(&self, of: &'n [String]) -> Result<(Vec<Reads>, Vec<Source<'n>>), String> {
+        let mut parts = (Vec::new(), Vec::new());
+        for name in of {
+            let (reads, range) = self.find(name)?;
+            if !matches!(reads, Reads::Column(_) | Reads::Attribute(_)) {
+                return Err(format!(
+                    "a metric of several quantities takes columns of the world and attributes of the population, and `{name}` is neither"
+                ));
+            }
+            parts.0.push(reads);
+            parts.1.push(Source { name, range, ..Source::default() });
+        }
+        Ok(parts)
     }
 
     /// Returns what has this name: a column of the world, an act, a column of policies, or an attribute.

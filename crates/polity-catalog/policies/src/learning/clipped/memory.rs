@@ -2,6 +2,7 @@
 
 use super::contrast::Pairs;
 use super::league::Versions;
+use super::perturb::Kept;
 use crate::learning::{Decisions, Experience, Rollout, Seen, Start};
 use polity_kernel::digest::DigestVec;
 use polity_kernel::{AgentId, Invalid};
@@ -63,6 +64,8 @@ pub struct Lived {
     left: Array,
     /// Weights of the past, which opponents play.
     pub versions: Versions,
+    /// Weights of the past, from which perturbations are drawn.
+    pub kept: Kept,
 }
 
 impl Experience for Lived {

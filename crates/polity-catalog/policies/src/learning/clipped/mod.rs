@@ -6,6 +6,7 @@ mod league;
 mod memory;
 mod messages;
 mod params;
+mod perturb;
 #[cfg(test)]
 mod tests;
 mod trunk;
@@ -24,6 +25,8 @@ use memory::{Lived, Recurrent};
 use messages::Messages;
 pub use messages::MessagesSource;
 pub use params::Params;
+use perturb::Perturb;
+pub use perturb::PerturbSource;
 use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_nn::{Array, NotFinite, Tape, Var, Weights, outputs};
@@ -59,6 +62,7 @@ pub struct Clipped<K> {
     memory: Option<Recurrent>,
     teacher: Option<Player>,
     league: Option<League>,
+    perturb: Option<Perturb>,
     /// The numbers of the tensors that stay as they are.
     frozen: Vec<usize>,
     /// Who the critic sees together; `None`: each agent alone.
@@ -183,7 +187,10 @@ impl<K: Kind> Learner for Clipped<K> {
             let taken = taken.map_err(|error| Invalid { key: format!("transfer.{}", error.key), ..error })?;
             frozen = if source.frozen { taken } else { Vec::new() };
         }
+        let message = "does not go with layers that are frozen";
+        Invalid::unless(params.perturb.is_none() || frozen.is_empty(), "perturb", message)?;
         let league = params.league.as_ref().map(|source| League::open(source, setup)).transpose()?;
+        let perturb = params.perturb.map(|source| Perturb::open(source, &start.first)).transpose()?;
         let teacher = params.teacher.as_ref().map(|teacher| {
             let (player, of) = Player::open(setup.weights(&teacher.weights)?)?;
             of.fits(&start.senses, setup.world).map(|()| player)
@@ -201,6 +208,7 @@ impl<K: Kind> Learner for Clipped<K> {
                 memory,
                 teacher,
                 league,
+                perturb,
                 frozen,
                 teams,
                 kind: PhantomData,
@@ -232,7 +240,12 @@ impl<K: Kind> Learner for Clipped<K> {
             let learns = |who| league.is_none_or(|league| league.learns(who));
             let mut decisions = experience.rollout.decisions(seen, outlook.values.data(), self.teams.as_ref(), learns);
             decisions.rewards.iter_mut().for_each(|reward| *reward *= self.params.reward_scale as f32);
-            let model: Model = self.update(model, experience, &decisions, *updates, now)?;
+            let mut model: Model = self.update(model, experience, &decisions, *updates, now)?;
+            if let Some(perturb) = &self.perturb {
+                let (kept, mut draws) = (&mut memory.experience.kept, perturb::draws(now));
+                perturb.keep(kept, &memory.model.weights, &decisions.rewards, &mut draws);
+                perturb.perturb(kept, &mut model.weights, memory.updates + 1, &mut draws);
+            }
             memory.learned(model);
             if let Some(league) = league {
                 league.keep(&mut memory.experience.versions, &memory.model.weights, memory.updates, now);

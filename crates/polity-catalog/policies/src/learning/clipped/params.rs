@@ -1,6 +1,6 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, Symmetry};
+use super::{ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, PerturbSource, Symmetry};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -26,6 +26,8 @@ params! {
         symmetry: Option<Symmetry> = None,
         /// Opponents from the learner's own past. Default: all agents of the cohort learn.
         league: Option<LeagueSource> = None,
+        /// Perturbations of the weights, against learning that comes to a halt. Default: none.
+        perturb: Option<PerturbSource> = None,
         /// Weights to begin with, from a file: {file: NAME}. Default: random ones.
         weights: Option<WeightsSource> = None,
         /// Layers to begin with, from a file of weights that were learned on another task. Default: none.

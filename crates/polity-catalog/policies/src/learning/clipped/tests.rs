@@ -4,6 +4,7 @@
 use super::contrast::Pairs;
 use super::latent::{Latent, LatentSource};
 use super::memory::{LearnsFrom, Lived, MemorySource, Recurrent, Sequences};
+use super::perturb::{Candidates, Kept, Perturb, PerturbSource};
 use super::turns::{Symmetry, Turns};
 use crate::learning::{Decisions, Model, NONE, Rollout, Seen, Step, Teams, Together};
 use polity_kernel::AgentId;
@@ -309,4 +310,36 @@ fn memories_that_are_compared_learn_who_is_there() {
     }
     let after = told(&model.weights);
     assert!(before < 32 && after >= 38, "{before} before, {after} after");
+}
+
+#[test]
+fn perturbed_weights_move_towards_the_best_ones_of_the_past() {
+    let mut draws = Draws::new(9, Stream::Learner, 0, 0);
+    let weights = |value: f32| {
+        let mut weights = Weights::default();
+        weights.push("a", Array::new(1, 2, vec![value, -value]));
+        weights.push("b", Array::new(100, 100, vec![value; 10_000]));
+        weights
+    };
+    let source = |from| PerturbSource { every: 3, share: 0.5, from, keep: 2 };
+    let of = |weights: &Weights| -> Vec<f32> { weights.iter().map(|tensor| tensor.array.data()[0]).collect() };
+    // Of four weights those with the rewards 5 and 4 are kept.
+    let perturb = Perturb::open(source(Candidates::Best), &weights(7.0)).unwrap();
+    let mut kept = Kept::default();
+    for (value, reward) in [(1.0, 2.0), (2.0, 5.0), (9.0, -1.0), (2.0, 4.0)] {
+        perturb.keep(&mut kept, &weights(value), &[reward, reward], &mut draws);
+    }
+    let mut present = weights(0.0);
+    perturb.perturb(&kept, &mut present, 4, &mut draws);
+    assert_eq!(of(&present), [0.0, 0.0], "every third update");
+    perturb.perturb(&kept, &mut present, 6, &mut draws);
+    assert_eq!(of(&present), [1.0, 1.0], "half of the way to 2, from which nothing deviates");
+    // Noise has the size of the first weights: 7 on average over both matrices, and half of it is added.
+    let perturb = Perturb::open(source(Candidates::Noise), &weights(7.0)).unwrap();
+    let mut present = weights(0.0);
+    perturb.perturb(&Kept::default(), &mut present, 3, &mut draws);
+    let data = present[1].array.data();
+    let mean = data.iter().sum::<f32>() / 1e4;
+    let deviation = (data.iter().map(|x| x * x).sum::<f32>() / 1e4).sqrt();
+    assert!(mean.abs() < 0.15 && (deviation - 3.5).abs() < 0.1, "{mean} and {deviation}");
 }

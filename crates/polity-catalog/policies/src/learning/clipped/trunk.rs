@@ -15,7 +15,9 @@ pub struct ExpertsSource {
     pub count: usize,
     /// Numbers that each makes of what is seen, 1 to 1,024; at least as many as there are experts if they are orthogonal.
     pub size: usize,
-    /// The numbers that tell the task, by name. Experts do not see them.
+    /// The numbers that tell the task, by name. Experts do not see them. With none the gate and the experts see all numbers, which needs a
+    /// gate of the kind `softmax`.
+    #[serde(default)]
     pub by: Vec<String>,
     /// How much an expert counts in a task.
     #[serde(default)]
@@ -35,6 +37,8 @@ pub enum Gate {
     /// By a weight that is learned. The layers after the experts see the task, too.
     #[default]
     Learned,
+    /// By a softmax of such weights, so that all of them are above 0 and add up to 1 (Jacobs et al. 1991).
+    Softmax,
     /// Each task has its own expert, in the order of `by`, as layers of perception; the layers after them do not see the task.
     Own,
 }
@@ -51,6 +55,9 @@ struct Mixture {
     experts: Vec<Mlp>,
     /// `None`: each task has its own expert.
     gate: Option<Dense>,
+    softmax: bool,
+    /// Whether the layers after the experts see the task, too.
+    told: bool,
     orthogonal: bool,
     /// Matrices of 0 and 1 that pick what experts see, and what tells the task.
     state: Array,
@@ -77,6 +84,7 @@ impl Trunk {
         let message = format!("{} orthogonal rows need at least as many numbers each", source.count);
         Invalid::unless(!source.orthogonal || source.size >= source.count, "experts.size", message)?;
         let own = source.gate == Gate::Own;
+        let all = source.by.is_empty() && source.gate == Gate::Softmax;
         let message = format!("{} tasks have as many experts of their own", source.by.len());
         Invalid::unless(!own || source.count == source.by.len(), "experts.count", message)?;
         check_layers("experts.then", &source.then)?;
@@ -86,12 +94,15 @@ impl Trunk {
             let found = numbers.iter().position(|number| number == by);
             found.ok_or_else(|| Invalid { key: "experts.by".into(), message: message() })
         };
-        let by = source.by.iter().map(find).collect::<Result<Vec<usize>, Invalid>>()?;
+        let mut by = source.by.iter().map(find).collect::<Result<Vec<usize>, Invalid>>()?;
         let rest: Vec<usize> = (0..numbers.len()).filter(|column| !by.contains(column)).collect();
+        if all {
+            by.clone_from(&rest);
+        }
         Invalid::unless(
             !by.is_empty() && !rest.is_empty(),
             "experts.by",
-            "must leave some numbers to the experts, and name at least one",
+            "must leave some numbers to the experts, and name at least one unless the gate is `softmax`",
         )?;
         let expert = |i: usize, start: &mut Start| {
             let sizes = [rest.len(), source.size];
@@ -100,14 +111,23 @@ impl Trunk {
         let experts = (0..source.count).map(|i| expert(i, start)).collect();
         let gate = (!own).then(|| start.dense(&format!("{name}-gate"), [by.len(), source.count]));
         let activation = start.about.as_ref().map_or(Activation::Tanh, |about| about.activation);
-        let seen = source.size + if own { 0 } else { by.len() };
+        let told = !own && !all;
+        let seen = source.size + if told { by.len() } else { 0 };
         let net = start.net_with(name, [seen, outputs], (&source.then, activation), gain);
         let picks = |columns: &[usize]| {
             let mut matrix = Array::zeros(inputs, columns.len());
             columns.iter().enumerate().for_each(|(to, from)| matrix.data_mut()[from * columns.len() + to] = 1.0);
             matrix
         };
-        let mixture = Mixture { experts, gate, orthogonal: source.orthogonal, state: picks(&rest), task: picks(&by) };
+        let mixture = Mixture {
+            experts,
+            gate,
+            softmax: source.gate == Gate::Softmax,
+            told,
+            orthogonal: source.orthogonal,
+            state: picks(&rest),
+            task: picks(&by),
+        };
         Ok(Trunk { experts: Some(mixture), net })
     }
 
@@ -134,7 +154,11 @@ impl Mixture {
         if self.orthogonal {
             parts = orthonormal(tape, &parts);
         }
-        let gates = self.gate.as_ref().map_or(task, |gate| gate.on(tape, task));
+        let mut gates = self.gate.as_ref().map_or(task, |gate| gate.on(tape, task));
+        if self.softmax {
+            let logs = tape.log_softmax(gates);
+            gates = tape.exp(logs);
+        }
         let mut weighed = Vec::with_capacity(parts.len());
         for (i, part) in parts.into_iter().enumerate() {
             let gate = tape.columns(gates, i, 1);
@@ -142,6 +166,6 @@ impl Mixture {
         }
         let sum = weighed.into_iter().reduce(|sum, part| tape.add(sum, part)).unwrap_or(state);
         let sum = tape.tanh(sum);
-        if self.gate.is_some() { tape.join(&[sum, task]) } else { sum }
+        if self.told { tape.join(&[sum, task]) } else { sum }
     }
 }
