@@ -371,7 +371,7 @@ pub fn page(registry: &Registry) -> String {
     }
     let _ = write!(
         out,
-        "\nA metric names the quantity, or the action with a number, that it measures: `{{kind: mean, of: opinion}}`. `polity list {}` lists all.\n",
+        "\nA metric names the quantity, or the action with a number, that it measures: `{{kind: mean, of: opinion}}`. A joint metric, such as `hypervolume`, names several: `of: [return-a, return-b]`. `polity list {}` lists all.\n",
         plural("metric")
     );
     out

@@ -431,23 +431,13 @@ pub struct MessageSource {
     pub text: String,
 }
 
-/// What a metric measures.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "the name of a quantity, or a list of names")]
-pub enum Measured {
-    /// One quantity.
-    One(String),
-    /// Several, which the metric describes together.
-    Several(Vec<String>),
-}
-
 /// The keys that every metric has beside its own parameters.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricKeys {
     /// What is measured: a column of the world, an act, or an attribute of the population. A list of several, if the metric describes them
     /// together.
-    pub of: Measured,
+    pub of: By,
     /// Measure each group apart: an attribute of the population, or a list of attributes, whose values make the groups, or `cohort`. The
     /// metric `opinion.mean` becomes `opinion.mean[party=green]`, and so on.
     #[serde(default)]

@@ -33,7 +33,7 @@ pub use draft::{Draft, SocietyDraft};
 pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
 pub use keys::{
-    Answers, Change, CohortSource, Count, ItemSource, Measured, MemberSource, MessageSource, MetricKeys, People,
+    Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People,
     Record, Scenario, SnapshotPlan, ToolkitKeys,
 };
 pub use leave_one_out::LeaveOneOut;

@@ -6,7 +6,7 @@ use crate::metric::Source;
 use crate::population::groups::{By, Groups};
 use crate::population::{Column, Population};
 use crate::registry::Registry;
-use crate::scenario::{Measured, MetricKeys};
+use crate::scenario::MetricKeys;
 use crate::society::{Grouping, Measure, Reads, Subset};
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
 
@@ -66,8 +66,8 @@ impl Measurable<'_> {
         };
         let grouped = by.map(|by| self.groups(&by).map_err(|message| blame("by", message))).transpose()?;
         let of = match of {
-            Measured::One(of) => of,
-            Measured::Several(of) => {
+            By::One(of) => of,
+            By::All(of) => {
                 let (reads, sources) = self.rows(&of).map_err(|message| blame("of", message))?;
                 let (first, others) =
                     sources.split_first().ok_or_else(|| blame("of", "name at least one quantity".into()))?;
