@@ -48,6 +48,13 @@ impl<W, S, A, F: Fn(&W, &S, &A) -> f64 + Send + Sync> Column<W, S, A> for F {
 /// The rows that a round adds to a table.
 type OfRound<W, S> = Box<dyn Fn(&W, &S) -> Vec<Cells> + Send + Sync>;
 
+/// One of several objectives: a part of the reward of each agent.
+pub(crate) struct Objective<W, S, A> {
+    pub name: Name,
+    pub doc: Name,
+    pub value: OfAgent<W, S, A>,
+}
+
 /// The declarations of a world `W`. `S` is the state that its functions read, and `A` identifies an agent: for a [`World`](crate::world::World) its
 /// state and an agent's id, for a [`SplitWorld`](crate::world::SplitWorld) the common state and an agent's row.
 pub struct Declare<W, S, A> {
@@ -57,6 +64,7 @@ pub struct Declare<W, S, A> {
     pub(crate) columns: Vec<Box<dyn Column<W, S, A>>>,
     pub(crate) scalars: Vec<OfWorld<W, S>>,
     pub(crate) tables: Vec<OfRound<W, S>>,
+    pub(crate) objectives: Vec<Objective<W, S, A>>,
     pub(crate) random_order: bool,
     pub(crate) reports_disturbed: bool,
 }
@@ -70,6 +78,7 @@ impl<W, S, A> Default for Declare<W, S, A> {
             columns: Vec::new(),
             scalars: Vec::new(),
             tables: Vec::new(),
+            objectives: Vec::new(),
             random_order: false,
             reports_disturbed: false,
         }
@@ -195,6 +204,18 @@ impl<W, S, A> Declare<W, S, A> {
     pub fn reward(&mut self, doc: impl Into<Name>, value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static) {
         self.interface.reward = Some(self.columns.len());
         self.column("reward", doc, None, value);
+    }
+
+    /// Declares one of several objectives of an environment: a part of a vector reward. `value` returns what the last step gave a seat, and
+    /// 0 before the first step. Agents see it as `last-reward-NAME`, and the column `return-NAME` sums it up over the episode. The scalar
+    /// reward stays what the environment returns from its step.
+    pub fn objective(
+        &mut self,
+        name: impl Into<Name>,
+        doc: impl Into<Name>,
+        value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static,
+    ) {
+        self.objectives.push(Objective { name: name.into(), doc: doc.into(), value: Box::new(value) });
     }
 
     /// Declares a number per round, recorded as a metric.

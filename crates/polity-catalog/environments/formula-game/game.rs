@@ -41,6 +41,7 @@ pub(super) struct Game {
     pub variables: Vec<(usize, Option<Formula>, Option<Formula>)>,
     pub phases: Vec<Step>,
     pub payoff: Formula,
+    pub objectives: Vec<Formula>,
     pub end_if: Option<Formula>,
     pub max_welfare: Option<Formula>,
     /// Observations: name, formula, default.
@@ -93,6 +94,11 @@ impl Game {
         let variables = variables(params, &mut vocabulary)?;
         let phases = phases(params, &mut vocabulary)?;
         let payoff = vocabulary.number("payoff", &params.payoff, Scope::Player)?;
+        let mut objectives = Vec::new();
+        for (name, objective) in &params.objectives {
+            check_name(&format!("objectives.{name}"), name)?;
+            objectives.push(vocabulary.number(&format!("objectives.{name}.value"), &objective.value, Scope::Player)?);
+        }
         let end_if = params.end_if.as_ref();
         let end_if = end_if.map(|end| vocabulary.truth("end_if", end, Scope::Group)).transpose()?;
         let max_welfare = params.max_welfare.as_ref();
@@ -127,6 +133,7 @@ impl Game {
             variables,
             phases,
             payoff,
+            objectives,
             end_if,
             max_welfare,
             observations,

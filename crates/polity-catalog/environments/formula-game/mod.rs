@@ -8,7 +8,8 @@ mod play;
 mod tests;
 
 pub use params::{
-    Action, Aggregate, Assignment, Expression, Measure, Observed, Order, Params, Phase, Revealed, Role, Variable,
+    Action, Aggregate, Assignment, Expression, Measure, Objective, Observed, Order, Params, Phase, Revealed, Role,
+    Variable,
 };
 pub use play::Play;
 
@@ -50,6 +51,10 @@ impl FormulaGame {
         for (i, (name, observed)) in params.observations.iter().enumerate() {
             let doc = if observed.doc.is_empty() { name.clone() } else { observed.doc.clone() };
             declare.number(name.clone(), doc, move |_, play, seat| play.observed[i * seats + *seat as usize]);
+        }
+        for (i, (name, objective)) in (game.observations.len()..).zip(&params.objectives) {
+            let doc = if objective.doc.is_empty() { name.clone() } else { objective.doc.clone() };
+            declare.objective(name.clone(), doc, move |_, play, seat| play.observed[i * seats + *seat as usize]);
         }
         declare.number("seat", "the agent's seat in the game, from 1", |_, _, seat| f64::from(*seat + 1));
         let (players, rounds) = (f64::from(params.players), f64::from(params.rounds));

@@ -54,6 +54,8 @@ pub struct Params {
     pub(super) phases: Vec<Phase>,
     /// A player's payoff at the end of a round.
     pub(super) payoff: Expression,
+    /// Parts of a vector reward, for games with several objectives. Players see what the last round gave them of each as `last-reward-NAME`.
+    pub(super) objectives: BTreeMap<String, Objective>,
     /// Ends the game before its last round as soon as this condition holds. It is checked after every update.
     pub(super) end_if: Option<Expression>,
     /// The largest possible sum of all players' payoffs in a round. The scalar `efficiency` is measured against it.
@@ -64,6 +66,17 @@ pub struct Params {
     pub(super) measures: BTreeMap<String, Measure>,
     /// The score of a game, computed from measures and constants: the scalar `score`.
     pub(super) score: Option<Expression>,
+}
+
+/// One of several objectives.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Objective {
+    /// What a player gets of it at the end of a round.
+    pub(super) value: Expression,
+    /// What it means, in words for minds.
+    #[serde(default)]
+    pub(super) doc: String,
 }
 
 /// A role.
@@ -224,6 +237,7 @@ impl Default for Params {
             variables: BTreeMap::new(),
             phases: vec![Phase { actions: vec!["give".into()], ..Phase::default() }],
             payoff: Expression::Formula("20 - give + 1.6 * give.sum / players".into()),
+            objectives: BTreeMap::new(),
             end_if: None,
             max_welfare: None,
             observations: BTreeMap::new(),

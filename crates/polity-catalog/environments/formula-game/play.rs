@@ -71,7 +71,7 @@ pub struct Play {
     /// The quantities of all players, by quantity, then by seat: in this round, and in the last.
     pub(super) now: Vec<Cell>,
     pub(super) last: Vec<Cell>,
-    /// The values of `observations`, by observation, then by seat.
+    /// The values of `observations`, by observation, then by seat; then what the last step gave of each objective, in the same way.
     pub(super) observed: Vec<f64>,
     /// The best choices, for simulated models, by action, then by seat.
     pub(super) right: Vec<f64>,
@@ -222,7 +222,7 @@ impl Play {
             roles,
             now: vec![MISSING; cells],
             last: vec![MISSING; cells],
-            observed: vec![0.0; game.observations.len() * seats],
+            observed: vec![0.0; (game.observations.len() + game.objectives.len()) * seats],
             right: vec![0.0; game.rights.len() * seats],
             payoffs: vec![0.0; seats],
             gains: vec![0.0; seats],
@@ -238,6 +238,7 @@ impl Play {
         }
         play.begin_round(game, draws);
         play.advance(game, &mut vec![0.0; seats], draws);
+        play.observed[game.observations.len() * seats..].fill(0.0);
         play
     }
 
@@ -271,6 +272,7 @@ impl Play {
             let place = usize::from(made.action) * seats + made.seat as usize;
             self.now[place] = Cell(game.choice(made));
         }
+        self.observed[game.observations.len() * seats..].fill(0.0);
         let acted = std::mem::replace(&mut self.active, vec![false; seats]);
         self.update(game, &phase.update, &acted, draws);
         match phase.order {
@@ -355,7 +357,10 @@ impl Play {
         let none = vec![false; game.seats()];
         let view = View { game, play: self, acted: &none };
         let mut payoffs = view.each(&game.payoff, draws);
+        let objectives: Vec<f64> = game.objectives.iter().flat_map(|value| view.each(value, draws)).collect();
         let max_welfare = game.max_welfare.as_ref().map(|most| view.one(most, draws));
+        let gained = self.observed[game.observations.len() * game.seats()..].iter_mut().zip(objectives);
+        gained.for_each(|(sum, value)| *sum += if value.is_finite() { value } else { 0.0 });
         for payoff in payoffs.iter_mut().filter(|payoff| !payoff.is_finite()) {
             *payoff = 0.0;
             self.without_value += 1;

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::testing::{acts, metric, open, play, refused};
+use polity_kernel::interface::NumberSlot;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::scenario::Inputs;
 use serde_json::{Value, json};
@@ -33,6 +34,18 @@ fn columns(scenario: &Value, names: &[&str]) -> Vec<Vec<Vec<f64>>> {
             Then::More | Then::Wait | Then::Exchange(_) => panic!("rules ask nobody"),
         }
     }
+}
+
+/// The numbers that all agents saw in each round, by name.
+fn seen(scenario: &Value, names: &[&str]) -> Vec<Vec<Vec<f64>>> {
+    let mut society = open(scenario, &Inputs::default(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let slots: Vec<NumberSlot> =
+        names.iter().map(|name| society.interface().number("formula-game", name).unwrap()).collect();
+    let mut rounds = Vec::new();
+    while let Then::Round(_) = society.poll(Vec::new()).unwrap().then {
+        rounds.push(slots.iter().map(|slot| society.seen(*slot)).collect());
+    }
+    rounds
 }
 
 /// Guess a fraction of the average, with what `level-k` wants to see.
@@ -291,4 +304,38 @@ fn games_that_do_not_fit_are_refused() {
         let found = refused(&scenario(1, 4, 2, &change, rule(json!([{"act": "give", "value": 1}]))));
         assert!(found.contains(says), "{change}: {found}");
     }
+}
+
+#[test]
+fn a_vector_reward_is_shown_after_each_round_and_summed_up_over_a_game() {
+    // Players move twice in a round, and are rewarded after the second time.
+    let game = json!({"players": 2, "rounds": 3,
+        "actions": {"give": {"low": 0, "high": 9, "integer": true}, "look": {}},
+        "phases": [{"actions": ["give"]}, {"actions": ["look"]}], "payoff": "give",
+        "objectives": {"own": {"value": "9 - give"}, "others": {"value": "give.sum - give", "doc": "what others gave"},
+            "luck": {"value": "last.give"}}});
+    let scenario = scenario(5, 4, 12, &game, json!({"kind": "noise"}));
+    let names = ["reward", "return", "give", "return-own", "return-others", "return-luck"];
+    let rounds = columns(&scenario, &names);
+    let shown = seen(&scenario, &["last-reward", "last-reward-own", "last-reward-others", "last-reward-luck"]);
+    let mut sums = vec![[0.0; 4]; 4];
+    for (i, columns) in rounds.iter().enumerate() {
+        let second = i % 2 == 1;
+        let last = if i % 6 > 1 { rounds[i - 2][2].clone() } else { vec![0.0; 4] };
+        for agent in 0..4 {
+            let (give, other) = (columns[2][agent], columns[2][agent ^ 1]);
+            let gained = if second { [give, 9.0 - give, other, last[agent]] } else { [0.0; 4] };
+            if i % 6 == 0 {
+                sums[agent] = [0.0; 4];
+            }
+            (0..4).for_each(|k| sums[agent][k] += gained[k]);
+            let found = [1, 3, 4, 5].map(|column: usize| columns[column][agent]);
+            assert_eq!((columns[0][agent], found), (gained[0], sums[agent]), "agent {agent} in round {i}");
+            // Agents see in a round what the last one gave, also if it ended the game.
+            if let Some(shown) = shown.get(i + 1) {
+                assert_eq!([0, 1, 2, 3].map(|k: usize| shown[k][agent]), gained, "agent {agent} after round {i}");
+            }
+        }
+    }
+    assert!(sums.iter().all(|sum| sum[3] > 0.0));
 }

@@ -60,7 +60,7 @@ impl Learner for Bc {
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
-        let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
+        let data = Data::open(params.data.as_ref(), &start.senses, setup)?;
         let policy = start.net("policy", [start.inputs(), start.choices()], 0.01);
         Ok((Bc { params, policy, data }, start))
     }

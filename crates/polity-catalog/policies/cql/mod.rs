@@ -87,7 +87,7 @@ impl Learner for Cql {
         params.check_shared()?;
         check_weights(&[("alpha", params.alpha)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?.of_values();
-        let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
+        let data = Data::open(params.data.as_ref(), &start.senses, setup)?;
         let q = start.net("policy", [start.inputs(), start.choices()], 1.0);
         Ok((Cql { params, q, data }, start))
     }

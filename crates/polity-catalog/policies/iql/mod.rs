@@ -125,7 +125,7 @@ impl Learner for Iql {
         check_shares(&[("expectile", params.expectile)])?;
         check_weights(&[("temperature", params.temperature)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
-        let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
+        let data = Data::open(params.data.as_ref(), &start.senses, setup)?;
         let sizes = [start.inputs(), start.choices()];
         let policy = start.net("policy", sizes, 0.01);
         let q = Twin::new(&mut start, sizes);

@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::learning::{Choose, Identity, Learner, Learning, Memory, NONE, Now, Player, Seen, Senses, Start};
+use crate::learning::{
+    Choose, Identity, Learner, Learning, Memory, NONE, Now, Player, RewardSource, Seen, Senses, Start,
+};
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::scenario::WeightsSource;
@@ -28,13 +30,13 @@ pub struct Params {
     weights: Option<WeightsSource>,
     /// How a choice is taken.
     choose: Choose,
-    /// The number that shows the reward of the last round, for the column `episode-return`.
-    reward: String,
+    /// The number that shows the reward of the last round, for the column `episode-return`; or several numbers with their weights.
+    reward: RewardSource,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { weights: None, choose: Choose::Best, reward: "last-reward".into() }
+        Params { weights: None, choose: Choose::Best, reward: RewardSource::default() }
     }
 }
 
@@ -80,13 +82,14 @@ impl Learner for Learned {
         let wrong = |message: String| Invalid { key: "weights".into(), message };
         let message = "were learned with values of choices, which are no probabilities; use `choose: best`";
         Invalid::unless(params.choose == Choose::Best || !about.values, "choose", message)?;
-        let senses =
-            Senses::open::<u16>(Some(&about.numbers), &params.reward, Identity::Shared, setup).map_err(|error| {
+        let senses = Senses::open::<u16>(Some(&about.numbers), &params.reward, None, Identity::Shared, setup).map_err(
+            |error| {
                 wrong(format!(
                     "they were learned in the world `{}`, and do not fit here: {}",
                     about.world, error.message
                 ))
-            })?;
+            },
+        )?;
         about.fits(&senses, setup.world)?;
         Ok((Learned { player, choose: params.choose }, Start::new(senses, setup)))
     }

@@ -301,3 +301,28 @@ fn frozen_layers_stay_as_they_were() {
     let message = open(&two_tasks(&other, 1), &inputs, 1).err().unwrap().to_string();
     assert!(message.contains("[3, 8]") && message.contains("[3, 9]"), "{message}");
 }
+
+#[test]
+fn rewards_are_weighed_and_an_episode_can_be_a_part_of_a_longer_game() {
+    let game = json!({"kind": "formula-game", "players": 1, "rounds": 40, "actions": {"go": {"options": ["a", "b"]}},
+        "variables": {"done": {"initial": 0}}, "payoff": 7,
+        "phases": [{"actions": ["go"], "update": [{"set": "done", "to": "1 if round % 5 == 4 else 0"}]}],
+        "objectives": {"gold": {"value": "1"}, "time": {"value": "-round % 5"}},
+        "observations": {"part-over": {"value": "done"}}});
+    let utility = json!({"last-reward-gold": 3, "last-reward-time": 0.5});
+    let mut scenario = learners(3, 40, 4, &game, &json!({"reward": utility, "ended": "part-over", "horizon": 8}));
+    scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
+    let returns: Vec<f64> = play(&scenario).rounds.iter().map(|report| metric(report, "episode-return.mean")).collect();
+    // Five rounds of 3 for gold and 0, -1, -2, -3, -4 halved for time; agents see the end of a part in the round after it.
+    for (round, found) in returns.iter().enumerate() {
+        assert_eq!(*found, if round < 5 { 0.0 } else { 10.0 }, "round {round}");
+    }
+    let refusal = |key: &str, value: Value| {
+        let mut scenario = scenario.clone();
+        scenario["cohorts"][0]["policy"][key] = value;
+        refused(&scenario)
+    };
+    assert!(refusal("ended", json!("part-ended")).contains("it reads the number `part-ended`"));
+    assert!(refusal("reward", json!({})).contains("name at least one number"));
+    assert!(refusal("reward", json!({"gold": 1})).contains("it reads the number `gold`"));
+}

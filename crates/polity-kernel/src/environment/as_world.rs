@@ -31,8 +31,8 @@ pub(crate) struct Episodes<S> {
     moves: Vec<(AgentId, u16, Value)>,
     /// The reward of each agent in the last round.
     rewards: DigestVec<f64>,
-    /// The total reward of each agent in its episode so far. After the end, and until the next step, it is that of the whole
-    /// episode.
+    /// The total reward of each agent in its episode so far, followed by that of each objective. After the end, and until the next step, it
+    /// is that of the whole episode.
     returns: DigestVec<f64>,
     /// The final state of each episode that ended in the last round. Columns show it, while agents see the start of the next one.
     ends: DigestVec<Option<S>>,
@@ -55,6 +55,17 @@ impl<S: crate::Plain> Episodes<S> {
 impl<E: Environment> AsWorld<E> {
     fn episode_of(&self, who: AgentId) -> (usize, u32) {
         self.seating.place(who)
+    }
+
+    /// Returns where the returns of an agent begin.
+    fn returns_of(&self, who: AgentId) -> usize {
+        who as usize * (1 + self.declared.objectives.len())
+    }
+
+    /// Returns what the last step gave a seat of an objective.
+    fn gained(&self, objective: usize, state: &E::State, seat: u32) -> f64 {
+        let gained = (self.declared.objectives[objective].value)(&self.environment, state, &seat);
+        if gained.is_finite() { gained } else { 0.0 }
     }
 
     fn has_turn(&self, state: &E::State, seat: u32) -> bool {
@@ -81,6 +92,13 @@ impl<E: Environment> AsWorld<E> {
         declare.number("last-reward", "what the agent got in the last round", |_, state, who| {
             state.rewards[*who as usize]
         });
+        for (i, objective) in environment.objectives.iter().enumerate() {
+            let doc = format!("{}, in the last round", objective.doc);
+            declare.number(format!("last-reward-{}", objective.name), doc, move |world, state, who| {
+                let (episode, seat) = world.episode_of(*who);
+                world.gained(i, state.shown(episode), seat)
+            });
+        }
         let doc = "1 when the last round ended the agent's episode, and it sees the start of the next one";
         declare.number("episode-ended", doc, |world: &AsWorld<E>, state: &Episodes<E::State>, who| {
             let (episode, _) = world.episode_of(*who);
@@ -102,7 +120,13 @@ impl<E: Environment> AsWorld<E> {
         declare.alternatives();
         declare.reward("what the agent got in the last round", |_, state, who| state.rewards[*who as usize]);
         let doc = "the agent's total reward in its episode so far, undiscounted";
-        declare.column("return", doc, None, |_, state, who| state.returns[*who as usize]);
+        declare.column("return", doc, None, |world, state, who| state.returns[world.returns_of(*who)]);
+        for (i, objective) in (1..).zip(&environment.objectives) {
+            let doc = format!("{}, in the agent's episode so far", objective.doc);
+            declare.column(format!("return-{}", objective.name), doc, None, move |world, state, who| {
+                state.returns[world.returns_of(*who) + i]
+            });
+        }
         for (i, column) in environment.interface.columns.iter().enumerate() {
             declare.column(column.name.clone(), column.doc.clone(), column.range, move |world, state, who| {
                 let (episode, seat) = world.episode_of(*who);
@@ -177,7 +201,7 @@ impl<E: Environment> World for AsWorld<E> {
             episodes: episodes.into(),
             moves: Vec::new(),
             rewards: vec![0.0; n].into(),
-            returns: vec![0.0; n].into(),
+            returns: vec![0.0; self.returns_of(setup.agents)].into(),
             ended: 0,
             total: 0.0,
             refused: 0,
@@ -232,16 +256,24 @@ impl<E: Environment> World for AsWorld<E> {
             if state.ends[index].is_some() {
                 state.ends.set(index, None);
                 for seat in 0..self.seating.seats() {
-                    state.returns.set(self.seating.agent(index, seat) as usize, 0.0);
+                    let first = self.returns_of(self.seating.agent(index, seat));
+                    for i in first..=first + self.declared.objectives.len() {
+                        state.returns.set(i, 0.0);
+                    }
                 }
             }
             let mut result = super::StepResult::default();
             state.episodes.change(index, |episode| result = self.environment.step(episode, &own, &mut draws));
             for seat in 0..self.seating.seats() {
                 let reward = result.rewards.get(seat as usize).copied().unwrap_or_default();
-                let who = self.seating.agent(index, seat) as usize;
-                state.rewards.set(who, reward);
-                state.returns.change(who, |sum| *sum += reward);
+                let who = self.seating.agent(index, seat);
+                state.rewards.set(who as usize, reward);
+                let first = self.returns_of(who);
+                state.returns.change(first, |sum| *sum += reward);
+                for i in 0..self.declared.objectives.len() {
+                    let gained = self.gained(i, &state.episodes[index], seat);
+                    state.returns.change(first + 1 + i, |sum| *sum += gained);
+                }
                 total += reward;
             }
             if result.done {

@@ -56,21 +56,16 @@ fn column_of(number: &str) -> String {
 }
 
 impl Data {
-    /// Reads data. `reward`: the number that shows the reward.
+    /// Reads data.
     ///
     /// # Errors
     /// A table without what the learner sees, or with choices that it does not have.
-    pub fn open(
-        source: Option<&DataSource>,
-        senses: &Senses,
-        reward: &str,
-        setup: &PolicySetup<'_>,
-    ) -> Result<Self, Invalid> {
+    pub fn open(source: Option<&DataSource>, senses: &Senses, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let Some(source) = source else { return Ok(Data(None)) };
         let wrong = |key: &str, message: String| Invalid { key: format!("data.{key}"), message };
         let table =
             setup.steps(&source.steps).map_err(|error| wrong(&format!("steps.{}", error.key), error.message))?;
-        let steps = Steps::read(table, senses, reward, setup).map_err(|message| wrong("steps", message))?;
+        let steps = Steps::read(table, senses, setup).map_err(|message| wrong("steps", message))?;
         let (agents, mut replay) =
             steps.replay(source.cohort.as_deref(), senses).map_err(|message| wrong("cohort", message))?;
         if source.outcomes == Outcomes::Shuffled {
@@ -140,7 +135,7 @@ struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn read(table: &'a Table, senses: &Senses, reward: &str, setup: &PolicySetup<'_>) -> Result<Self, String> {
+    fn read(table: &'a Table, senses: &Senses, setup: &PolicySetup<'_>) -> Result<Self, String> {
         let whole = |name: &str| {
             let of = |value: &f64| match value.fract() == 0.0 && (0.0..4_294_967_295.0).contains(value) {
                 true => Ok(*value as u32),
@@ -152,7 +147,7 @@ impl<'a> Steps<'a> {
         let sees = senses.numbers();
         for (slot, field) in setup.interface.numbers().enumerate() {
             let name = field.name.as_ref();
-            if sees.iter().any(|seen| seen == name) || name == reward || about_turns(name) {
+            if sees.iter().any(|seen| seen == name) || senses.is_outcome(NumberSlot(slot)) || about_turns(name) {
                 seen.put_each(NumberSlot(slot), numbers(table, &column_of(name))?.iter().copied());
             }
         }

@@ -1,7 +1,8 @@
 //! Learners, and what all of them have in common as policies.
 
 use super::{
-    About, Choose, Chooser, Decision, Identity, Returns, Seen, Senses, any_offered, best, episode_return, net,
+    About, Choose, Chooser, Decision, Identity, Returns, RewardSource, Seen, Senses, any_offered, best, episode_return,
+    net,
 };
 use polity_kernel::cohort::{CohortContext, CohortPolicy};
 use polity_kernel::interface::Observation;
@@ -97,8 +98,10 @@ impl Model {
 pub struct Keys<'a> {
     /// Numbers that the network sees; by default all, except those about turns and rewards.
     pub observe: Option<&'a [String]>,
-    /// The number that shows the reward.
-    pub reward: &'a str,
+    /// The numbers that make up the reward.
+    pub reward: &'a RewardSource,
+    /// The number that is 1 when an episode has ended; by default that of the world.
+    pub ended: Option<&'a str>,
     /// Sizes of hidden layers.
     pub hidden: &'a [usize],
     /// The function after each hidden layer.
@@ -200,7 +203,7 @@ impl Start {
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
         check_layers("hidden", keys.hidden)?;
-        let senses = Senses::open::<D>(keys.observe, keys.reward, identity, setup)?;
+        let senses = Senses::open::<D>(keys.observe, keys.reward, keys.ended, identity, setup)?;
         let about = About { continuous: D::NUMBERS, ..About::new(name, setup, &senses, keys.hidden, keys.activation) };
         Ok(Start { about: Some(about), stop: keys.stop, ..Start::new(senses, setup) })
     }

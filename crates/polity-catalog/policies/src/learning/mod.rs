@@ -36,7 +36,7 @@ pub use params::{Exploration, LearnerParams};
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
-pub use senses::{Identity, Seen, Senses, any_offered};
+pub use senses::{Identity, RewardSource, Seen, Senses, any_offered};
 pub use teams::{Teams, Together, marked, own_first};
 
 use polity_kernel::rng::Draws;

@@ -81,8 +81,11 @@ macro_rules! params {
             /// Numbers that the world shows and that the networks see. Default: all, except those about turns and rewards. Learners that
             /// put agents of an episode together also see the agent's seat.
             pub observe: Option<Vec<String>>,
-            /// The number that shows the reward of the last round.
-            pub reward: String,
+            /// The number that shows the reward of the last round; or several numbers with their weights, as a utility of several objectives.
+            pub reward: $crate::learning::RewardSource,
+            /// The number that is 1 when the last round ended the agent's episode. Default: `episode-ended`, which every environment shows.
+            /// Another one is for episodes within a longer game.
+            pub ended: Option<String>,
             /// Sizes of the hidden layers; up to 8 layers of up to 1,024.
             pub hidden: Vec<usize>,
             /// The function after each hidden layer.
@@ -141,7 +144,8 @@ macro_rules! params {
             fn default() -> Self {
                 Params {
                     observe: None,
-                    reward: "last-reward".into(),
+                    reward: $crate::learning::RewardSource::default(),
+                    ended: None,
                     hidden: $layers,
                     activation: $function,
                     $($own: $default,)*
@@ -175,6 +179,7 @@ macro_rules! params {
                 $crate::learning::Keys {
                     observe: self.observe.as_deref(),
                     reward: &self.reward,
+                    ended: self.ended.as_deref(),
                     hidden: &self.hidden,
                     activation: self.activation,
                     stop: self.stop,

@@ -7,7 +7,9 @@ use polity_kernel::interface::{ActionArgument, NumberSlot, Observation};
 use polity_kernel::policy::{PolicySetup, Seating, Turn};
 use polity_kernel::rng::Draws;
 use polity_nn::Array;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The largest bound of a number that a learner chooses.
 const LARGEST: f64 = 1e6;
@@ -21,7 +23,8 @@ const FORBIDDEN: f32 = -1e9;
 pub struct Senses {
     numbers: Vec<(String, Sight)>,
     seating: Seating,
-    reward: NumberSlot,
+    /// The numbers that make up the reward, and their weights.
+    reward: Vec<(NumberSlot, f64)>,
     active: Option<NumberSlot>,
     ended: Option<NumberSlot>,
     cut: Option<NumberSlot>,
@@ -67,6 +70,43 @@ enum Takes {
     Value(f64),
     /// A number from the first to the second.
     Between(f64, f64),
+}
+
+/// The reward that an agent learns from.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "the name of a number, or names of numbers with their weights")]
+pub enum RewardSource {
+    /// A number that the world shows.
+    Number(String),
+    /// The sum of several numbers, each times its weight: a linear utility of several objectives.
+    Weighted(BTreeMap<String, f64>),
+}
+
+impl Default for RewardSource {
+    fn default() -> Self {
+        RewardSource::Number("last-reward".into())
+    }
+}
+
+impl RewardSource {
+    /// Returns the numbers and their weights.
+    fn parts(&self) -> Vec<(&str, f64)> {
+        match self {
+            RewardSource::Number(name) => vec![(name, 1.0)],
+            RewardSource::Weighted(weights) => weights.iter().map(|(name, weight)| (name.as_str(), *weight)).collect(),
+        }
+    }
+
+    fn bind(&self, setup: &PolicySetup<'_>) -> Result<Vec<(NumberSlot, f64)>, Invalid> {
+        let parts = self.parts();
+        Invalid::unless(!parts.is_empty(), "reward", "name at least one number")?;
+        let bind = |(name, weight): (&str, f64)| {
+            let slot = setup.number(name).map_err(|error| Invalid { key: "reward".into(), ..error })?;
+            Invalid::unless(weight.is_finite(), "reward", format!("the weight of `{name}` is not a finite number"))?;
+            Ok((slot, weight))
+        };
+        parts.into_iter().map(bind).collect()
+    }
 }
 
 /// The agents of a cohort in a round, in order of id.
@@ -123,25 +163,31 @@ pub fn any_offered(mask: &[f32], draws: &mut Draws) -> u16 {
 
 /// Returns whether a number is about turns and rewards.
 pub(super) fn about_turns(name: &str) -> bool {
-    ["last-reward", "active", "episode-ended", "episode-cut"].contains(&name) || name.starts_with("may-")
+    ["active", "episode-ended", "episode-cut"].contains(&name)
+        || name.starts_with("may-")
+        || name.starts_with("last-reward")
 }
 
 impl Senses {
     /// Binds a learner to a world. `observe`: the numbers that it sees; by default all, except those about turns and rewards. Besides what
     /// the world shows, an agent can see its seat in its episode: `seat-0` is 1 for the agents on the first seat, 0 for others, and so on;
-    /// and the policy that it follows, of several in one network: `policy-0` and so on. The agents decide by a `D`.
+    /// and the policy that it follows, of several in one network: `policy-0` and so on. `ended`: the number that is 1 when the last round
+    /// ended an agent's episode; by default that of the world. The agents decide by a `D`.
     ///
     /// # Errors
     /// A world without numbers, without such numbers, without a reward, or without actions for such decisions.
     pub fn open<D: Decision>(
         observe: Option<&[String]>,
-        reward: &str,
+        reward: &RewardSource,
+        ended: Option<&str>,
         identity: Identity,
         setup: &PolicySetup<'_>,
     ) -> Result<Self, Invalid> {
         let seating = setup.seating.unwrap_or(Seating { first: 0, seats: 1 });
         let shown = setup.interface.numbers().map(|field| field.name.to_string());
-        let all = shown.filter(|name| name != reward && !about_turns(name));
+        let parts = reward.parts();
+        let of_reward = |name: &str| parts.iter().any(|(part, _)| *part == name) || ended == Some(name);
+        let all = shown.filter(|name| !of_reward(name) && !about_turns(name));
         let (kind, of) = match identity {
             Identity::Shared => ("", 0),
             Identity::Seat => ("seat", Some(seating.seats).filter(|seats| *seats > 1).unwrap_or(0)),
@@ -194,10 +240,13 @@ impl Senses {
         Ok(Senses {
             numbers,
             seating,
-            reward: setup.number(reward).map_err(|error| Invalid { key: "reward".into(), ..error })?,
+            reward: reward.bind(setup)?,
             active: setup.number("active").ok(),
-            ended: setup.number("episode-ended").ok(),
-            cut: setup.number("episode-cut").ok(),
+            ended: match ended {
+                Some(name) => Some(setup.number(name).map_err(|error| Invalid { key: "ended".into(), ..error })?),
+                None => setup.number("episode-ended").ok(),
+            },
+            cut: if ended.is_some() { None } else { setup.number("episode-cut").ok() },
             choices,
         })
     }
@@ -206,6 +255,12 @@ impl Senses {
     #[must_use]
     pub fn numbers(&self) -> Vec<String> {
         self.numbers.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns whether a number is part of the reward, or shows the end of an episode.
+    #[must_use]
+    pub fn is_outcome(&self, slot: NumberSlot) -> bool {
+        self.ended == Some(slot) || self.reward.iter().any(|(part, _)| *part == slot)
     }
 
     /// Returns the names of its choices.
@@ -223,7 +278,8 @@ impl Senses {
     /// Returns what an agent got in the last round, and whether that ended its episode.
     #[must_use]
     fn outcome(&self, seen: Observation<'_>) -> (f64, bool) {
-        (seen.number(self.reward), self.ended.is_some_and(|ended| seen.number(ended) == 1.0))
+        let reward = self.reward.iter().map(|(slot, weight)| weight * seen.number(*slot)).sum();
+        (reward, self.ended.is_some_and(|ended| seen.number(ended) == 1.0))
     }
 
     /// Adds an agent.

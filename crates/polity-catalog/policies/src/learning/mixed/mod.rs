@@ -200,7 +200,7 @@ impl<K: Kind> Learner for Mixing<K> {
         if policy.is_none() {
             start = start.of_values();
         }
-        let data = Data::open(params.data.as_ref(), &start.senses, &params.reward, setup)?;
+        let data = Data::open(params.data.as_ref(), &start.senses, setup)?;
         let teams_of_data = data.teams(&teams)?;
         Ok((Mixing { params, teams, data, teams_of_data, q, mixer, policy, kind: PhantomData }, start))
     }
