@@ -719,7 +719,7 @@ class ItemGathering(Original):
     def begin(self, draws):
         from momaland.envs.item_gathering import item_gathering as module
 
-        rows, pickup, team = draws.choices(self.MAPS, [3, 2, 1, 1, 2])[0]
+        rows, pickup, team = draws.choices(self.MAPS, [4, 3, 1, 1, 2])[0]
         steps, shuffle = draws.choice([10, 50, 200]), draws.random() < 0.3
         # For the program, an agent is 1 and an item is 2 or more.
         tiles = np.array([[".@123456789".index(mark) for mark in row] for row in rows])
@@ -746,13 +746,13 @@ class ItemGathering(Original):
     def choice(self, pair):
         back = self.draws.choice(pair)
         if self.contest is not None:
-            self.luck_now[self.contest][0], self.matters = int(back == self.contest), True
+            self.luck_now[self.contest][0], self.matters = 0.5 if back == self.contest else 0, True
         return back
 
     def random(self):
         if self.gathering is None:
             self.gathering = [i for i, (x, y) in enumerate(self.at()) if self.env.env_map[y, x] > 0]
-        number = self.draws.randrange(100) / 100
+        number = self.draws.randrange(20) / 20
         self.luck_now[self.gathering.pop(0)][1] = number
         self.matters |= bool(self.params["pickup"])
         return number
@@ -765,7 +765,7 @@ class ItemGathering(Original):
         return {"agents": agents, "items": [int(item) for item in self.env.env_map.flatten()], "got": self.got, "steps": self.env.time_num}
 
     def luck(self):
-        return {"luck": [[1, 0]] * self.seats}
+        return {"luck": [[0.5, 0]] * self.seats}
 
     def choose(self, draws):
         """Each goes to an item or an agent near it, or anywhere."""
@@ -782,7 +782,7 @@ class ItemGathering(Original):
         return chosen
 
     def step(self, actions):
-        self.luck_now, self.gathering, self.matters = [[1, 0] for _ in actions], None, False
+        self.luck_now, self.gathering, self.matters = [[0.5, 0] for _ in actions], None, False
         moves = {agent: self.ACTIONS.index(action) for agent, action in zip(self.env.possible_agents, actions)}
         _, rewards, _, _, _ = self.env.step(moves)
         self.chance = {"luck": self.luck_now}
@@ -907,7 +907,7 @@ def tape(name, episodes=12, most=25):
             if original.noted:
                 line.setdefault("after", {})[len(line["moves"]) - 1] = original.noted
             line["got"] = [a + b for a, b in zip(line["got"], rewards)]
-        seen = [{name: value for name, value in one.items() if value != 0} for one in original.seen()]
+        seen = [{name: int(value) if value % 1 == 0 else value for name, value in one.items() if value != 0} for one in original.seen()]
         line.update(end=original.state(), seen=seen)
         print(json.dumps(line, separators=(",", ":")))
 

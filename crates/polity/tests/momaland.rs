@@ -1,6 +1,6 @@
 //! The beach of `systems/momaland` against steps that MOMAland has recorded (`scripts/peers/worlds.py beach`).
 
-use crate::harness::leaves;
+use crate::harness::registry;
 use crate::mock_server::root;
 use polity_kernel::ask::Value;
 use polity_kernel::items::Item;
@@ -61,7 +61,7 @@ fn the_beach_is_that_of_momaland() {
             ("variables.section.initial", given(&recorded.from)),
         ];
         edits.iter().for_each(|(key, value)| world.edit(key, Node::from_json(value)).unwrap());
-        let env = leaves().make_env(&world).unwrap();
+        let env = registry().make_env(&world).unwrap();
         let mut episode = env.begin(&Item::default(), 1, 0);
         let names = ["type", "where", "people", "alike"];
         let slots = names.map(|name| env.interface().number("beach", name).unwrap());

@@ -75,7 +75,7 @@ pub struct Field {
     items: Vec<u8>,
     /// How many items of each type each agent got in the last step, agent by agent.
     got: Vec<u8>,
-    /// What chance does to each agent in the next step, as two numbers from 0 to 1. With the first below a half it wins a cell that an agent
+    /// What chance does to each agent in the next step, as two numbers from 0 to below 1. With the first below a half it wins a cell that an agent
     /// before it wants as well. With the second below the probability of its item it gathers it. They are drawn before, and nobody sees them.
     luck: Vec<[f64; 2]>,
     steps: u32,
@@ -154,8 +154,8 @@ impl Gathering {
             let Some(kind) = usize::from(*item).checked_sub(1) else { continue };
             if field.luck[agent][1] < self.params.pickup.get(kind).copied().unwrap_or(1.0) {
                 *item = 0;
-                let who = if self.params.team { 0..self.agents } else { agent..agent + 1 };
-                who.for_each(|who| field.got[who * self.types + kind] += 1);
+                let (first, last) = if self.params.team { (0, self.agents - 1) } else { (agent, agent) };
+                (first..=last).for_each(|who| field.got[who * self.types + kind] += 1);
             }
         }
     }
@@ -192,7 +192,7 @@ impl Environment for Gathering {
         Invalid::within(1..=1_000_000, "steps", params.steps)?;
         let doc = "the agent's place in the order of seats, from 0 for the first to 1 for the last";
         declare.number("place", doc, |of: &Gathering, _, seat| f64::from(*seat) / (of.agents.max(2) - 1) as f64);
-        let mut slots = |Cell { x, y }| {
+        let slots = |Cell { x, y }| {
             let own = declare.number_slot(format!("own-{x}-{y}"), "1 if the agent is in this cell");
             let doc = "1 if this other agent, by seat, is in this cell";
             let other = |i: usize| declare.number_slot(format!("other-{i}-{x}-{y}"), doc);
@@ -201,7 +201,7 @@ impl Environment for Gathering {
             slots.extend((1..=types).map(|kind| declare.number_slot(format!("item-{kind}-{x}-{y}"), doc)));
             slots
         };
-        let cells = size.all().map(&mut slots).collect();
+        let cells = size.all().map(slots).collect();
         let field = declare.text_slot("field", "the field, drawn");
         for (name, doc) in ACTIONS {
             declare.action(name, ActionArgument::Nothing, doc);
@@ -247,9 +247,11 @@ impl Environment for Gathering {
             return Err("agents are on the field, each in a cell of its own".into());
         }
         let steps = self.params.steps;
-        match field.luck.iter().flatten().all(|number| (0.0..=1.0).contains(number)) && field.steps < steps {
+        match field.luck.iter().flatten().all(|number| (0.0..1.0).contains(number)) && field.steps < steps {
             true => Ok(()),
-            false => Err(format!("the numbers of luck are 0 to 1, and fewer than {steps} steps are over")),
+            false => {
+                Err(format!("numbers of luck are at least 0 and less than 1, and fewer than {steps} steps are over"))
+            }
         }
     }
 
@@ -285,7 +287,7 @@ impl Environment for Gathering {
         self.gather(field);
         field.luck = self.luck(draws);
         field.steps += 1;
-        let all = |got: &[u8]| got.iter().copied().map(f64::from).sum();
+        let all = |got: &[u8]| got.iter().copied().map(f64::from).sum::<f64>();
         let rewards = field.got.chunks(self.types).map(all).collect();
         let done = !self.cut(field) || field.steps >= self.params.steps;
         StepResult { rewards, results: vec![String::new(); moves.len()], done }

@@ -52,15 +52,15 @@ fn step(map: &Value, luck: &[f64], letters: &str) -> Vec<(u64, u64)> {
 fn one_agent_wins_a_cell_that_several_want() {
     // The second challenges the first, and the third who has won.
     let map = json!(["@.@", ".@1"]);
-    assert_eq!(step(&map, &[1.0, 1.0, 1.0], "rlu"), [(1, 0), (2, 0), (1, 1)]);
-    assert_eq!(step(&map, &[1.0, 0.0, 1.0], "rlu"), [(0, 0), (1, 0), (1, 1)]);
-    assert_eq!(step(&map, &[0.0, 1.0, 0.0], "rlu"), [(0, 0), (2, 0), (1, 0)]);
+    assert_eq!(step(&map, &[0.5, 0.5, 0.5], "rlu"), [(1, 0), (2, 0), (1, 1)]);
+    assert_eq!(step(&map, &[0.5, 0.0, 0.5], "rlu"), [(0, 0), (1, 0), (1, 1)]);
+    assert_eq!(step(&map, &[0.0, 0.5, 0.0], "rlu"), [(0, 0), (2, 0), (1, 0)]);
     // Nobody gets into the cell of one who stays, and those behind go back as well.
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rrs"), [(0, 0), (1, 0), (2, 0)]);
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rr-"), [(0, 0), (1, 0), (2, 0)]);
     // The loser of a fight takes its own cell back.
-    assert_eq!(step(&json!(["@@.@1"]), &[1.0, 1.0, 0.0], "rrl"), [(0, 0), (1, 0), (2, 0)]);
-    assert_eq!(step(&json!(["@@.@1"]), &[1.0, 1.0, 1.0], "rrl"), [(1, 0), (2, 0), (3, 0)]);
+    assert_eq!(step(&json!(["@@.@1"]), &[0.5, 0.5, 0.0], "rrl"), [(0, 0), (1, 0), (2, 0)]);
+    assert_eq!(step(&json!(["@@.@1"]), &[0.5, 0.5, 0.5], "rrl"), [(1, 0), (2, 0), (3, 0)]);
     // A row moves together, two can swap, and nobody leaves the field.
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rrr"), [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(step(&json!(["@@1"]), &[0.0, 0.0], "rl"), [(1, 0), (0, 0)]);
@@ -153,7 +153,7 @@ fn wrong_parameters_and_states_are_refused() {
         ("agents", json!([{"x": 0, "y": 0}, {"x": 4, "y": 0}]), "on the field"),
         ("items", json!([0, 1, 1, 0]), "as many"),
         ("items", json!([0, 0, 2, 0]), "as many"),
-        ("luck", json!([[0, 2], [0, 0]]), "luck"),
+        ("luck", json!([[0, 1], [0, 0]]), "luck"),
         ("steps", json!(10), "steps"),
     ];
     for (key, value, expected) in cases {
