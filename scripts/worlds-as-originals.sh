@@ -12,7 +12,10 @@ target="${CARGO_TARGET_DIR:-$repository/target}"
 . scripts/python-package.sh
 folder=target/peers/worlds
 python_environment --exact "$folder/venv" numpy==2.4.6 gymnasium==1.4.0 pettingzoo==1.27.0 mpe2==1.1.1 lbforaging==2.0.0 minigrid==3.2.0 \
-    overcooked_ai==1.1.0 rware==2.0.0
+    overcooked_ai==1.1.0 rware==2.0.0 pillow==13.0.0 pygame==2.6.1
+# Without what it needs for its other environments.
+has_packages yes "$folder/venv" momaland==0.2.0 ||
+    "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps momaland==0.2.0
 # It wants other versions of the same packages.
 python_environment --exact target/peers/jaxmarl jaxmarl==0.2.0 pettingzoo==1.27.0
 # The program of Böhmer and others (predator-prey), at the commit whose rules are compared.

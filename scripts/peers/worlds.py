@@ -4,6 +4,7 @@
                                   the states, and the ends. Needs the packages of scripts/worlds-as-originals.sh and polity itself. The exit
                                   status is 1 if anything differs.
     worlds.py tape WORLD [EPISODES [STEPS]]  writes episodes of the original program as a tape for the test of the environment.
+    worlds.py beach               writes a tape of MOMAland's beach, which a scenario plays (`systems/momaland/beach.yaml`).
     worlds.py foragers            prints what agents earn in lbforaging that follow the rule of the test of `lbf`, as a mean over 3,000 fields.
 
 Grids are compared exactly. Numbers with a point are compared to 1e-9 (relative to the larger of 1 and the number): both sides compute in 64
@@ -33,6 +34,9 @@ class Original:
     params: dict = {}
     chance: dict = {}
     skips = 1
+    # Whether that made a difference, and a part of the state after the step that a tape notes.
+    matters = True
+    noted: dict = {}
 
     def begin(self, draws):
         """Begins an episode at random."""
@@ -48,6 +52,10 @@ class Original:
     def step(self, actions):
         """Rewards by seat, whether the episode has ended, and whether it was only cut off."""
         raise NotImplementedError
+
+    def written(self, actions):
+        """The actions as a tape has them."""
+        return actions
 
     def seen(self):
         """For each seat what it sees, by the names of ours."""
@@ -695,7 +703,112 @@ class Warehouse(Original):
         return [dict(zip(names, map(float, seen), strict=True)) for seen in self.observed]
 
 
-ALL = [Pendulum, Spread, Tag, SpeakerListener, Foraging, PredatorPrey, Overcooked, GridRoom, Warehouse]
+class ItemGathering(Original):
+    """MOMAland's item gathering, on maps of several kinds. What its program draws is given to ours as luck: who wins a cell that two agents want
+    who both come from elsewhere (its other draws between two agents change nothing in the end), and whether an agent gathers."""
+
+    kind, exact = "item-gathering", True
+    ACTIONS = ["stay", "up", "down", "left", "right"]
+    WAYS = [(0, 0), (0, -1), (0, 1), (-1, 0), (1, 0)]
+    DEFAULT = [".......@", "........", ".....2..", "..2.23..", "...1....", "..11.3..", "........", "@......."]
+    MAPS = [
+        (DEFAULT, None, False), (DEFAULT, None, True), (["@@@@@", "1.2.1", ".3@4.", "1.2.1"], None, False),
+        (["@2@", "1.1", "@2@"], [0.05, 0.1], True), (["@1......", ".2@..1..", "...2..@.", "......1.", "2......@"], [1.0, 0.1], False),
+    ]
+
+    def begin(self, draws):
+        from momaland.envs.item_gathering import item_gathering as module
+
+        rows, pickup, team = draws.choices(self.MAPS, [4, 3, 1, 1, 2])[0]
+        steps, shuffle = draws.choice([10, 50, 200]), draws.random() < 0.3
+        # For the program, an agent is 1 and an item is 2 or more.
+        tiles = np.array([[".@123456789".index(mark) for mark in row] for row in rows])
+        self.env = module.MOItemGathering(
+            num_timesteps=steps, initial_map=tiles, randomise=shuffle, reward_mode="team" if team else "individual", pickup_probabilities=pickup,
+        )
+        self.seats, self.types = len(self.env.possible_agents), self.env.num_objectives
+        self.params = {"map": rows, "shuffle": shuffle, "team": team, "pickup": pickup or [], "steps": steps}
+        self.draws, self.got = draws, [0] * self.seats * self.types
+        self.env.reset(seed=draws.randrange(2**31))
+        verify = self.env._verify_positions
+
+        def verified(i, j, positions, collisions):
+            self.contest = j if all((positions[one] != self.env.agent_positions[one]).any() for one in [i, j]) else None
+            return verify(i, j, positions, collisions)
+
+        self.env._verify_positions = verified
+        module.random = self
+
+    def at(self):
+        return [(int(column), int(row)) for row, column in self.env.agent_positions]
+
+    # What the program asks for: one of two agents goes back, and whether an agent gathers.
+    def choice(self, pair):
+        back = self.draws.choice(pair)
+        if self.contest is not None:
+            self.luck_now[self.contest][0], self.matters = 0.5 if back == self.contest else 0, True
+        return back
+
+    def random(self):
+        if self.gathering is None:
+            self.gathering = [i for i, (x, y) in enumerate(self.at()) if self.env.env_map[y, x] > 0]
+        number = self.draws.randrange(20) / 20
+        self.luck_now[self.gathering.pop(0)][1] = number
+        self.matters |= bool(self.params["pickup"])
+        return number
+
+    def seed(self, seed):
+        pass
+
+    def state(self):
+        agents = [{"x": x, "y": y} for x, y in self.at()]
+        return {"agents": agents, "items": [int(item) for item in self.env.env_map.flatten()], "got": self.got, "steps": self.env.time_num}
+
+    def luck(self):
+        return {"luck": [[0.5, 0]] * self.seats}
+
+    def choose(self, draws):
+        """Each goes to an item or an agent near it, or anywhere."""
+        chosen, at = [], self.at()
+        items = [(int(x), int(y)) for y, x in zip(*self.env.env_map.nonzero())]
+        for own in at:
+            aims = items if draws.random() < 0.3 else [other for other in at if other != own]
+            if not aims or draws.random() < 0.6:
+                chosen.append(draws.choice(self.ACTIONS))
+                continue
+            x, y = min(aims, key=lambda cell: abs(cell[0] - own[0]) + abs(cell[1] - own[1]))
+            ways = [(x > own[0], "right"), (x < own[0], "left"), (y > own[1], "down"), (y < own[1], "up")]
+            chosen.append(draws.choice([name for holds, name in ways if holds] or ["stay"]))
+        return chosen
+
+    def step(self, actions):
+        self.luck_now, self.gathering, self.matters = [[0.5, 0] for _ in actions], None, False
+        moves = {agent: self.ACTIONS.index(action) for agent, action in zip(self.env.possible_agents, actions)}
+        _, rewards, _, _, _ = self.env.step(moves)
+        self.chance = {"luck": self.luck_now}
+        got = [rewards[agent] for agent in self.env.possible_agents]
+        self.got = [int(items) for vector in got for items in vector]
+        self.noted = {"got": self.got} if any(self.got) else {}
+        # The program returns the two kinds of ends in the other order.
+        over, cut = (of["agent_0"] for of in [self.env.terminations, self.env.truncations])
+        return [float(sum(vector)) for vector in got], over or cut, cut and not over
+
+    def written(self, actions):
+        return "".join(action[0] for action in actions)
+
+    def seen(self):
+        cells, seen = self.env.state(), []
+        for own in range(self.seats):
+            shown = {"place": own / max(self.seats - 1, 1)}
+            names = {-own - 1: "own"} | {kind + 1: f"item-{kind + 1}" for kind in range(self.types)}
+            names |= {-other - 1: f"other-{other - (other > own)}" for other in range(self.seats) if other != own}
+            for (y, x), tile in np.ndenumerate(cells):
+                shown |= {f"{name}-{x}-{y}": float(tile == number) for number, name in names.items()}
+            seen.append(shown)
+        return seen
+
+
+ALL = [Pendulum, Spread, Tag, SpeakerListener, Foraging, PredatorPrey, Overcooked, GridRoom, Warehouse, ItemGathering]
 WORLDS = {world.kind: world for world in ALL}
 
 
@@ -787,13 +900,44 @@ def tape(name, episodes=12, most=25):
         while len(line["moves"]) < int(most) and not line["ended"]:
             actions = original.choose(draws)
             rewards, line["ended"], line["cut"] = original.step(actions)
-            line["moves"].append(actions)
+            line["moves"].append(original.written(actions))
             if original.chance:
-                line.setdefault("chance", []).append(original.chance)
+                matters = original.matters or len(line["moves"]) == 1
+                line.setdefault("chance", []).append(original.chance if matters else {})
+            if original.noted:
+                line.setdefault("after", {})[len(line["moves"]) - 1] = original.noted
             line["got"] = [a + b for a, b in zip(line["got"], rewards)]
-        seen = [{name: value for name, value in one.items() if value != 0} for one in original.seen()]
+        seen = [{name: int(value) if value % 1 == 0 else value for name, value in one.items() if value != 0} for one in original.seen()]
         line.update(end=original.state(), seen=seen)
         print(json.dumps(line, separators=(",", ":")))
+
+
+def beach(steps=STEPS):
+    """Episodes of MOMAland's beach: the type and the section of each agent before, step by step the number of its action and its section after, what
+    an agent in each section gets in the end, and how many agents each sees in its section, and which share of them is of its type."""
+    from momaland.envs.beach.beach import MOBeachDomain
+
+    draws, taken = random.Random(3), 0
+    digits = lambda numbers: "".join(map(str, numbers))  # noqa: E731
+    while taken < int(steps):
+        sections, capacity, agents = draws.choice([(6, 7, 12), (5, 3, 10), (3, 2, 6), (2, 2, 4)])
+        length, team = draws.choice([1, 5, 100]), draws.randrange(2)
+        env = MOBeachDomain(num_timesteps=length, num_agents=agents, reward_mode=["individual", "team"][team], sections=sections, capacity=capacity)
+        names = env.possible_agents
+        env.reset(seed=draws.randrange(2**31))
+        line = {"steps": length, "sections": sections, "capacity": capacity, "team": team, "types": digits(env._types), "from": digits(env._state)}
+        line.update(moves=[], at=[])
+        for step in range(length):
+            moves = [draws.randrange(3) for _ in names]
+            observed, rewards, _, ends, _ = env.step(dict(zip(names, moves)))
+            assert all(ends.values()) == (step + 1 == length) and (step + 1 == length or not any(rewards[name].any() for name in names))
+            line["moves"].append(digits(moves))
+            line["at"].append(digits(env._state))
+        got = {at: [round(float(reward), 8) for reward in rewards[name]] for at, name in zip(env._state, names)}
+        seen = [[int(observed[name][3]), round(float(observed[name][4]), 8)] for name in names]
+        assert all(list(observed[name][:2]) == [kind, at] for name, kind, at in zip(names, env._types, env._state))
+        print(json.dumps({**line, "got": [got.get(section) for section in range(sections)], "seen": seen}, separators=(",", ":")))
+        taken += length
 
 
 def foragers(fields=3_000, food=3, steps=50):
@@ -834,6 +978,8 @@ def main(do, *words):
     warnings.simplefilter("ignore")
     if do == "tape":
         tape(*words)
+    elif do == "beach":
+        beach()
     elif do == "foragers":
         foragers()
     else:

@@ -48,6 +48,7 @@ mod memory;
 mod messages;
 mod minds;
 mod mock_server;
+mod momaland;
 mod money;
 mod network;
 mod people;

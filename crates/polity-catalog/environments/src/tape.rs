@@ -3,6 +3,7 @@
 
 use crate::testing::registry;
 use polity_kernel::ask::Value;
+use polity_kernel::environment::Offered;
 use polity_kernel::interface::{FieldKind, NumberSlot};
 use polity_kernel::items::Item;
 use polity_kernel::tree::Node;
@@ -20,11 +21,13 @@ struct Stretch {
     /// The state before, and after.
     begin: Json,
     end: Json,
-    /// Step by step and by seat: the name of the action, or its name and its argument; nothing for no move.
-    moves: Vec<Vec<Json>>,
+    moves: Vec<Moves>,
     /// Step by step, what chance does in it: a part of the state before it. Empty if chance does nothing.
     #[serde(default)]
     chance: Vec<serde_json::Map<String, Json>>,
+    /// A part of the state after some of the steps, by number of the step.
+    #[serde(default)]
+    after: BTreeMap<usize, Json>,
     /// What each seat got in all.
     got: Vec<f64>,
     /// The numbers that each seat sees after it, without those that are 0.
@@ -32,6 +35,35 @@ struct Stretch {
     /// Whether the episode has ended, and whether it was only cut off.
     ended: bool,
     cut: bool,
+}
+
+/// The moves of a step, by seat.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Moves {
+    /// The first letters of the names of the actions.
+    Letters(String),
+    /// The name of the action, or its name and its argument; nothing for no move.
+    Named(Vec<Json>),
+}
+
+impl Moves {
+    /// Returns for each move the name of the action, or how it begins, and the argument.
+    fn read(&self) -> Vec<(u32, String, Vec<Value>)> {
+        let named = |(seat, made): (u32, &Json)| match made {
+            Json::Null => None,
+            Json::Array(both) => {
+                Some((seat, both[0].as_str().unwrap().to_owned(), vec![Value::Number(both[1].as_f64().unwrap())]))
+            }
+            other => Some((seat, other.as_str().unwrap().to_owned(), Vec::new())),
+        };
+        match self {
+            Moves::Letters(letters) => {
+                (0..).zip(letters.chars()).map(|(seat, letter)| (seat, letter.to_string(), Vec::new())).collect()
+            }
+            Moves::Named(moves) => (0..).zip(moves).filter_map(named).collect(),
+        }
+    }
 }
 
 fn near(found: f64, expected: f64, tolerance: f64) -> bool {
@@ -78,13 +110,13 @@ pub fn replay(kind: &str, tape: &str, tolerance: f64) -> Replayed {
                 episode.begin_from(&state).unwrap();
             }
             let mut taken = Vec::new();
-            for (seat, made) in (0u32..).zip(moves).filter(|(_, made)| !made.is_null()) {
-                let (name, argument) = match made {
-                    Json::Array(both) => (both[0].as_str().unwrap(), vec![Value::Number(both[1].as_f64().unwrap())]),
-                    other => (other.as_str().unwrap(), Vec::new()),
-                };
+            for (seat, name, argument) in moves.read() {
                 let offered = episode.offered(seat).unwrap();
-                let offer = offered.iter().find(|offer| offer.name == name);
+                let is_meant = |offer: &&Offered| match moves {
+                    Moves::Letters(_) => offer.name.starts_with(&name),
+                    Moves::Named(_) => offer.name == name,
+                };
+                let offer = offered.iter().find(is_meant);
                 let offer = offer.unwrap_or_else(|| panic!("line {}, step {step}: `{name}` is not offered", i + 1));
                 taken.push(offer.with(seat, argument));
             }
@@ -92,6 +124,14 @@ pub fn replay(kind: &str, tape: &str, tolerance: f64) -> Replayed {
             got.iter_mut().zip(&result.rewards).for_each(|(sum, reward)| *sum += reward);
             let last = step + 1 == stretch.moves.len();
             assert_eq!(result.done, last && stretch.ended, "line {}, step {step}", i + 1);
+            if let Some(after) = stretch.after.get(&step) {
+                let state = episode.state().unwrap();
+                for (key, expected) in after.as_object().unwrap() {
+                    let found = &state[key];
+                    let why = format!("line {}, step {step}: {key} {found}, not {expected}", i + 1);
+                    assert!(same(found, expected, tolerance), "{why}");
+                }
+            }
             all.steps += 1;
         }
         assert_eq!(episode.is_cut().unwrap(), stretch.cut, "line {}", i + 1);
