@@ -170,7 +170,7 @@ fn wrong_parameters_and_states_are_refused() {
 #[test]
 fn the_return_of_an_objective_counts_its_items() {
     let played = play(&scenario(&json!({"map": ["@1.1.", "...1@"], "steps": 5})));
-    let pairs = played.rounds.iter().map(|round| (metric(round, "mean-return-item-1"), metric(round, "mean-return")));
+    let pairs = played.rounds.iter().map(|round| (metric(round, "return-item-1.mean"), metric(round, "return.mean")));
     let (ones, all): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    assert!(ones == all && all.iter().any(|mean| *mean > 0.5), "{all:?}");
+    assert!(ones == all && all.iter().any(|mean| *mean > 0.3), "{all:?}");
 }
