@@ -122,7 +122,9 @@ fn scenario(world: &Value) -> Value {
     let mut world = world.clone();
     world["kind"] = json!("item-gathering");
     json!({"seed": 1, "rounds": 40, "agents": 200, "topology": {"kind": "none"}, "world": world,
-        "cohorts": [{"policy": {"kind": "noise"}}],
+        "cohorts": [{"policy": {"kind": "rule", "actions": [
+            {"act": "up", "when": "chance(0.25)"}, {"act": "down", "when": "chance(0.33)"},
+            {"act": "left", "when": "chance(0.5)"}, {"act": "right"}]}}],
         "metrics": [{"kind": "mean", "of": "return-item-1"}, {"kind": "mean", "of": "return"}]})
 }
 
@@ -164,11 +166,11 @@ fn wrong_parameters_and_states_are_refused() {
     }
 }
 
-/// Both objectives and the field are what a world shows.
+/// The world adds up objectives over an episode.
 #[test]
-fn a_return_is_the_sum_of_the_items_of_all_types() {
+fn the_return_of_an_objective_counts_its_items() {
     let played = play(&scenario(&json!({"map": ["@1.1.", "...1@"], "steps": 5})));
-    let pairs = played.rounds.iter().map(|round| (metric(round, "mean-return-item-1"), metric(round, "mean-return")));
+    let pairs = played.rounds.iter().map(|round| (metric(round, "return-item-1.mean"), metric(round, "return.mean")));
     let (ones, all): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    assert!(ones == all && all.iter().any(|mean| *mean > 0.5), "{all:?}");
+    assert!(ones == all && all.iter().any(|mean| *mean > 0.3), "{all:?}");
 }

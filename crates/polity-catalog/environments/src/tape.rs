@@ -94,12 +94,12 @@ pub struct Replayed {
 /// Plays the stretches of a tape, and compares states, rewards, ends (to a tolerance, 0 for grids) and what is seen (to 1e-6, because
 /// originals show 32-bit numbers).
 pub fn replay(kind: &str, tape: &str, tolerance: f64) -> Replayed {
-    let mut all = Replayed::default();
+    let (registry, mut all) = (registry(), Replayed::default());
     for (i, line) in tape.lines().enumerate() {
         let stretch: Stretch = serde_json::from_str(line).unwrap_or_else(|error| panic!("line {}: {error}", i + 1));
         let mut world = stretch.params.clone();
         world.insert("kind".into(), kind.into());
-        let env = registry().make_env(&Node::from_json(&Json::Object(world))).unwrap_or_else(|error| panic!("{error}"));
+        let env = registry.make_env(&Node::from_json(&Json::Object(world))).unwrap_or_else(|error| panic!("{error}"));
         let mut episode = env.begin(&Item::default(), 1, 0);
         episode.begin_from(&stretch.begin).unwrap_or_else(|error| panic!("line {}: {error}", i + 1));
         let mut got = vec![0.0; stretch.got.len()];
