@@ -8,7 +8,7 @@ mod tests;
 
 use crate::learning::{
     Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Rollout, Seen, Start, Step, Trained,
-    logs_of, logs_on, normalised, sampled,
+    logs_of, logs_on, sampled,
 };
 use episodes::{Episodes, Recorded, joined, one_hot};
 use latent::Latent;
@@ -36,7 +36,7 @@ pub struct Empowerment {
     policy: Mlp,
     /// From a state to a logit for each skill: which of them ends there.
     posterior: Mlp,
-    /// The model in which episodes are imagined, and whose codes are then the states.
+    /// The model in which episodes are imagined, and whose latent states are then the states.
     latent: Option<Latent>,
 }
 
@@ -64,32 +64,29 @@ impl Lived {
 }
 
 impl Empowerment {
-    /// Returns the states that networks see of what agents see: the same, or its code.
+    /// Returns the states that networks see of what agents see: the same, or its latent state.
     fn states(&self, weights: &Weights, observed: &Array) -> Array {
-        let code = |latent: &Latent| one_hot(&latent.encoded(weights, observed), latent.codes());
-        self.latent.as_ref().map_or_else(|| observed.clone(), code)
+        self.latent.as_ref().map_or_else(|| observed.clone(), |latent| latent.encoded(weights, observed))
     }
 
-    /// Imagines as many episodes as were recorded, with the same starts and skills. Choices are drawn by the policy, and codes by the model.
+    /// Imagines as many episodes as were recorded, with the same starts and skills. Choices are drawn by the policy, and what follows by the model.
     fn imagine(&self, weights: &Weights, latent: &Latent, recorded: &Recorded, draws: &mut Draws) -> Episodes {
         let skills = recorded.episodes.skills.clone();
         let own = one_hot(&skills, self.skills);
-        let (table, open) = (latent.table(weights), Array::zeros(skills.len(), self.choices));
-        let mut codes = latent.encoded(weights, &recorded.starts);
-        let mut all = Episodes { skills, ..Episodes::default() };
+        let mut all = Episodes { skills: skills.clone(), ..Episodes::default() };
+        let (open, candidates) =
+            (Array::zeros(skills.len(), self.choices), latent.candidates(weights, recorded, draws));
+        all.ends = latent.encoded(weights, &recorded.starts);
         for _ in 0..recorded.longest {
-            let states = one_hot(&codes, latent.codes());
+            let states = std::mem::take(&mut all.ends);
             let logs = logs_of(&self.policy, weights, &joined(&states, &own), &open);
+            let choices: Vec<u32> = (0..logs.rows()).map(|row| u32::from(sampled(logs.row(row), draws))).collect();
+            all.ends = latent.next(weights, &candidates, &states, &choices, draws);
             all.states.append(&states);
             all.masks.append(&open);
-            for (row, code) in codes.iter_mut().enumerate() {
-                let choice = sampled(logs.row(row), draws);
-                all.choices.push(u32::from(choice));
-                all.of.push(row as u32);
-                *code = u32::from(sampled(table.next(*code, choice), draws));
-            }
+            all.choices.extend(choices);
+            all.of.extend(0..own.rows() as u32);
         }
-        all.ends = one_hot(&codes, latent.codes());
         all
     }
 
@@ -105,7 +102,7 @@ impl Empowerment {
         episodes.skills.iter().enumerate().map(|(row, skill)| logs.row(row)[*skill as usize] + chance).collect()
     }
 
-    /// Returns what was got in each episode above the mean of its skill, in units of the standard deviation.
+    /// Returns what was got in each episode above the mean of its skill.
     fn advantages(&self, rewards: &[f32], skills: &[u32]) -> Vec<f32> {
         let mut sums = vec![(0.0f32, 0.0f32); self.skills];
         for (reward, skill) in rewards.iter().zip(skills) {
@@ -113,7 +110,7 @@ impl Empowerment {
             (*sum, *n) = (*sum + reward, *n + 1.0);
         }
         let above = |(reward, skill): (&f32, &u32)| reward - sums[*skill as usize].0 / sums[*skill as usize].1;
-        normalised(&rewards.iter().zip(skills).map(above).collect::<Vec<f32>>())
+        rewards.iter().zip(skills).map(above).collect()
     }
 
     /// Returns the gradients by which decisions become more probable that led to telling states, and by which the posterior learns.
@@ -190,11 +187,11 @@ impl Learner for Empowerment {
         Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
         let (skills, choices) = (params.skills as usize, start.choices());
         let observed = start.inputs() - skills;
-        let state = params.latent.map_or(observed, |latent| latent.codes);
+        let state = params.latent.map_or(observed, |latent| latent.size);
         let policy = start.net("policy", [state + skills, choices], 0.01);
         let posterior = start.net("posterior", [state, skills], 0.01);
         let latent = params.latent.map(|source| Latent::open(source, observed, &mut start));
-        // Other policies could not play weights whose states are codes.
+        // Other policies could not play weights that see latent states.
         start.about = None;
         Ok((Empowerment { params, skills, choices, observed, policy, posterior, latent }, start))
     }

@@ -23,12 +23,13 @@ params! {
     adam { learning_rate: 0.01, max_grad_norm: 10.0 }
 }
 
-/// A latent model: an encoder makes one of some codes of what an agent sees, and a model predicts the next code from a code and a choice.
+/// A latent model: an encoder makes a latent state of what an agent sees, and a predictor tells from a latent state and a choice which latent
+/// state comes next.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatentSource {
-    /// Codes, 2 to 1,024; more than the states that matter.
-    pub codes: usize,
+    /// Numbers of a latent state, 1 to 1,024.
+    pub size: usize,
     /// What the encoder learns.
     #[serde(default)]
     pub encoder: Learns,
@@ -41,18 +42,18 @@ pub struct LatentSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Learns {
-    /// Codes that can be predicted and that differ: as much information as possible of a code and a choice about the next code.
+    /// Latent states by which the next one can be told among others.
     #[default]
     Prediction,
-    /// Codes from which a third network can tell what was seen.
+    /// Latent states from which a third network can tell what was seen.
     Reconstruction,
 }
 
 impl Params {
     pub fn check(&self) -> Result<(), Invalid> {
         Invalid::within(2..=256, "skills", self.skills)?;
-        let codes = self.latent.map_or(2, |latent| latent.codes);
-        Invalid::within(2..=1_024, "latent.codes", codes)?;
+        let size = self.latent.map_or(1, |latent| latent.size);
+        Invalid::within(1..=1_024, "latent.size", size)?;
         check_weights(&[("entropy_weight", self.entropy_weight)])
     }
 }
