@@ -8,7 +8,7 @@ use polity_nn::{Activation, Array, Gradients, Mlp, NotFinite, Tape, Var, Weights
 use std::ops::Range;
 
 /// Recorded states, of which the next one is drawn in an imagined step.
-const CANDIDATES: usize = 256;
+const CANDIDATES: usize = 512;
 /// Recorded states from which the right one is told in learning; itself is one of them.
 const COMPARED: usize = 32;
 
