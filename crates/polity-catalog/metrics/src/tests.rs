@@ -10,6 +10,7 @@ use crate::metrics::gini::Gini;
 use crate::metrics::histogram::Histogram;
 use crate::metrics::hypervolume::Hypervolume;
 use crate::metrics::mean::Mean;
+use crate::metrics::mutual_information::MutualInformation;
 use crate::metrics::quantiles::Quantiles;
 use crate::metrics::variance::Variance;
 use crate::testing::{acts, open, play};
@@ -156,6 +157,49 @@ proptest! {
         let wanted = most.map(|most| most as f64 / values.len() as f64);
         prop_assert_eq!(single::<Agreement>(json!({}), None, &values, &cuts), wanted);
     }
+}
+
+/// The information of pairs by its definition, the sum of p(a, b) log (p(a, b) / p(a) p(b)), less the correction of its bias.
+fn plain_information(pairs: &[(u32, u32)]) -> f64 {
+    let n = pairs.len() as f64;
+    let (mut sum, mut values) = (0.0, [0.0; 3]);
+    for a in 0..8 {
+        values[0] += f64::from(u8::from(pairs.iter().any(|pair| pair.0 == a)));
+        values[1] += f64::from(u8::from(pairs.iter().any(|pair| pair.1 == a)));
+        for b in 0..8 {
+            let share = |of: &dyn Fn(&&(u32, u32)) -> bool| pairs.iter().filter(of).count() as f64 / n;
+            let both = share(&|pair| **pair == (a, b));
+            if both > 0.0 {
+                sum += both * (both / share(&|pair| pair.0 == a) / share(&|pair| pair.1 == b)).ln();
+                values[2] += 1.0;
+            }
+        }
+    }
+    (sum + (values[0] + values[1] - values[2] - 1.0) / (2.0 * n)).max(0.0)
+}
+
+proptest! {
+    #[test]
+    fn mutual_information(pairs in prop::collection::vec((0u32..8, 0u32..8), 1..200), cuts in cuts()) {
+        let values: Vec<f64> = pairs.iter().map(|(a, b)| f64::from(8 * a + b)).collect();
+        let results = measure::<MutualInformation>(json!({"second": 8}), None, &values, &cuts);
+        let wanted = plain_information(&pairs);
+        prop_assert!((results[0].1 - wanted).abs() < 1e-9 && (results[1].1 - wanted.exp()).abs() < 1e-8, "{:?}", results);
+        prop_assert_eq!((results[0].0.as_str(), results[1].0.as_str()), ("", "count"));
+    }
+}
+
+#[test]
+fn information_is_none_or_all() {
+    let information = |first: &dyn Fn(u32) -> u32| {
+        let values: Vec<f64> = (0..6_400).map(|i| f64::from(4 * first(i) + i % 4)).collect();
+        measure::<MutualInformation>(json!({"second": 4}), None, &values, &[])
+    };
+    // The first number tells the second; it tells nothing; the second one tells half of the first.
+    let (count, none, half) = (information(&|i| i % 4), information(&|i| i / 4 % 5), information(&|i| i % 2));
+    assert!((count[1].1 - 4.0).abs() < 0.01 && none[0].1 < 1e-3 && (half[1].1 - 2.0).abs() < 0.01);
+    assert_eq!(measure::<MutualInformation>(json!({"second": 4}), None, &[1.0, -1.0], &[]), []);
+    assert_eq!(measure::<MutualInformation>(json!({"second": 4}), None, &[], &[]), []);
 }
 
 #[test]
