@@ -307,7 +307,7 @@ impl Play {
             if self.activate(game, phase, draws) {
                 break;
             }
-            if phase.acts.is_empty() {
+            if phase.acts.is_empty() && self.able(game, phase, draws).contains(&true) {
                 self.update(game, &phase.update, &none, draws);
             }
             self.phase += 1;
@@ -332,13 +332,7 @@ impl Play {
         if phase.order == Order::Simultaneous && self.iteration >= self.repeats {
             return false;
         }
-        let able: Vec<bool> = match &phase.active_players {
-            Some(condition) => {
-                let view = View { game, play: self, acted: &none };
-                view.each(condition, draws).into_iter().map(|value| value == 1.0).collect()
-            }
-            None => vec![true; seats],
-        };
+        let able = self.able(game, phase, draws);
         match phase.order {
             Order::Simultaneous => self.active = able,
             Order::Sequential => {
@@ -351,6 +345,14 @@ impl Play {
             }
         }
         self.active.contains(&true)
+    }
+
+    /// Returns which players may act in a phase by its condition.
+    fn able(&self, game: &Game, phase: &Step, draws: &mut Draws) -> Vec<bool> {
+        let Some(condition) = &phase.active_players else { return vec![true; game.seats()] };
+        let none = vec![false; game.seats()];
+        let view = View { game, play: self, acted: &none };
+        view.each(condition, draws).into_iter().map(|value| value == 1.0).collect()
     }
 
     fn close_round(&mut self, game: &Game, rewards: &mut [f64], draws: &mut Draws) {

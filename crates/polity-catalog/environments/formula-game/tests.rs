@@ -339,3 +339,14 @@ fn a_vector_reward_is_shown_after_each_round_and_summed_up_over_a_game() {
     }
     assert!(sums.iter().all(|sum| sum[3] > 0.0));
 }
+
+#[test]
+fn a_phase_without_actions_is_skipped_when_nobody_is_active() {
+    let game = json!({"players": 2, "rounds": 6, "actions": {"go": {}}, "variables": {"counted": {"initial": 0}},
+        "phases": [{"actions": ["go"]},
+            {"active_players": "round % 3 == 2 and seat == 1", "update": [{"set": "counted", "to": "counted + 1"}]}],
+        "payoff": 0});
+    let rounds = columns(&scenario(5, 2, 6, &game, rule(json!([{"act": "go"}]))), &["counted"]);
+    let counted: Vec<f64> = rounds.iter().map(|columns| columns[0][1]).collect();
+    assert_eq!(counted, [0.0, 0.0, 1.0, 1.0, 1.0, 2.0]);
+}
