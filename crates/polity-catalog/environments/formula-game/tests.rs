@@ -318,7 +318,7 @@ fn a_vector_reward_is_shown_after_each_round_and_summed_up_over_a_game() {
     let names = ["reward", "return", "give", "return-own", "return-others", "return-luck"];
     let rounds = columns(&scenario, &names);
     let shown = seen(&scenario, &["last-reward", "last-reward-own", "last-reward-others", "last-reward-luck"]);
-    let mut sums = vec![[0.0; 4]; 4];
+    let mut sums = [[0.0; 4]; 4];
     for (i, columns) in rounds.iter().enumerate() {
         let second = i % 2 == 1;
         let last = if i % 6 > 1 { rounds[i - 2][2].clone() } else { vec![0.0; 4] };

@@ -1,67 +1,55 @@
-//! The mutual information of two whole numbers. See README.md for the definition and the correction of its bias.
+//! The mutual information of two quantities. See README.md for the definition and the correction of its bias.
 
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<MutualInformation>(files);
 }
 
-/// Parameters of the mutual information.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// How many values the second number has, from 1 on: the quantity is the first number times this, plus the second one.
-    second: u32,
-}
-
-/// The mutual information of two whole numbers that one quantity holds.
-pub struct MutualInformation {
-    second: f64,
-}
+/// The mutual information of two quantities.
+pub struct MutualInformation;
 
 impl Metric for MutualInformation {
     const NAME: &'static str = "mutual-information";
-    const SUMMARY: &'static str = "Information that two whole numbers have about each other";
-    type Params = Params;
-    /// (value, count), ascending.
-    type Fold = Vec<(f64, u64)>;
+    const SUMMARY: &'static str = "Information that two quantities have about each other";
+    const JOINT: bool = true;
+    type Params = NoParams;
+    /// Pairs of values with their counts, ascending.
+    type Fold = Vec<([f64; 2], u64)>;
 
-    fn open(params: Params, _: &Source<'_>) -> Result<Self, Invalid> {
-        Invalid::within(1..=u32::MAX, "second", params.second)?;
-        Ok(MutualInformation { second: f64::from(params.second) })
+    fn open(_: NoParams, source: &Source<'_>) -> Result<Self, Invalid> {
+        Invalid::unless(source.others.len() == 1, "of", "must be two quantities")?;
+        Invalid::unless(source.groups.is_empty(), "by", "this metric does not compare groups; leave it out")?;
+        Ok(MutualInformation)
     }
 
-    fn fold(&self, values: &[f64]) -> Vec<(f64, u64)> {
-        counts(values.iter().map(|value| (*value, 1)).collect())
+    fn fold(&self, rows: &[f64]) -> Self::Fold {
+        // A sum with 0 makes the two zeros the same.
+        counts(rows.chunks_exact(2).map(|row| ([row[0] + 0.0, row[1] + 0.0], 1)).collect())
     }
 
-    fn merge(&self, mut left: Vec<(f64, u64)>, right: Vec<(f64, u64)>) -> Vec<(f64, u64)> {
+    fn merge(&self, mut left: Self::Fold, right: Self::Fold) -> Self::Fold {
         left.extend(right);
         counts(left)
     }
 
-    fn finish(&self, pairs: Vec<(f64, u64)>, write: &mut dyn FnMut(&str, f64)) {
-        if pairs.is_empty() || pairs.iter().any(|(value, _)| !(*value >= 0.0 && value.is_finite())) {
+    fn finish(&self, pairs: Self::Fold, write: &mut dyn FnMut(&str, f64)) {
+        if pairs.is_empty() {
             return;
         }
-        let pairs: Vec<(f64, u64)> = pairs.into_iter().map(|(value, count)| (value.floor(), count)).collect();
-        let of = |part: &dyn Fn(f64) -> f64| entropy(&counts(pairs.iter().map(|(x, n)| (part(*x), *n)).collect()));
-        let first = of(&|value| (value / self.second).floor());
-        let second = of(&|value| value % self.second);
-        let information = (first + second - of(&|value| value)).max(0.0);
+        let of = |place: usize| entropy(&counts(pairs.iter().map(|(pair, n)| ([pair[place], 0.0], *n)).collect()));
+        let information = (of(0) + of(1) - entropy(&pairs)).max(0.0);
         write("", information);
         write("count", libm::exp(information));
     }
 }
 
-/// Adds the counts of equal values. The values are then ascending.
-fn counts(mut of: Vec<(f64, u64)>) -> Vec<(f64, u64)> {
-    of.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// Adds the counts of equal pairs. The pairs are then ascending.
+fn counts(mut of: Vec<([f64; 2], u64)>) -> Vec<([f64; 2], u64)> {
+    of.sort_by(|([a, b], _), ([c, d], _)| a.total_cmp(c).then(b.total_cmp(d)));
     of.dedup_by(|later, kept| {
         let same = later.0 == kept.0;
         kept.1 += if same { later.1 } else { 0 };
@@ -71,7 +59,7 @@ fn counts(mut of: Vec<(f64, u64)>) -> Vec<(f64, u64)> {
 }
 
 /// Returns the entropy that counts estimate, in natural units, with the correction of Miller and Madow.
-fn entropy(counts: &[(f64, u64)]) -> f64 {
+fn entropy(counts: &[([f64; 2], u64)]) -> f64 {
     let n = counts.iter().map(|(_, count)| count).sum::<u64>() as f64;
     let term = |count: u64| -(count as f64 / n) * libm::log(count as f64 / n);
     counts.iter().map(|(_, count)| term(*count)).sum::<f64>() + (counts.len() as f64 - 1.0) / (2.0 * n)
