@@ -176,13 +176,12 @@ fn corridor(rounds: u32, more: &Value) -> Value {
     json!({"seed": 1, "rounds": rounds, "agents": 256, "topology": {"kind": "none"},
         "world": {"kind": "formula-game", "players": 8, "rounds": 5, "payoff": 0,
             "actions": {"go": {"options": ["left", "right", "stay"]}},
-            "variables": {"x": {"initial": 0}, "ended": {"initial": 0}},
-            "phases": [
-                {"actions": ["go"], "update": [{"set": "x", "to": "clamp(x + (1 if go == \"right\" else -1 if go == \"left\" else 0), -2, 2)"}]},
-                {"update": [{"set": "ended", "to": "(x + 2) * 8 + seat - 1"}]}],
+            "variables": {"x": {"initial": 0}, "skill": {"initial": "seat - 1"}},
+            "phases": [{"actions": ["go"], "update": [{"set": "x",
+                "to": "clamp(x + (1 if go == \"right\" else -1 if go == \"left\" else 0), -2, 2)"}]}],
             "observations": {"place": {"value": "x / 2"}}},
         "cohorts": [{"policy": policy}],
-        "metrics": [{"kind": "mutual-information", "of": "ended", "second": 8}]})
+        "metrics": [{"kind": "mutual-information", "of": ["skill", "x"]}]})
 }
 
 #[test]
@@ -191,7 +190,7 @@ fn skills_end_in_different_places() {
         let mut all = json!({"stop": 1_495, "entropy_weight": 0.05, "choose": "sampled"});
         more.as_object().unwrap().iter().for_each(|(key, value)| all[key] = value.clone());
         let played = play(&corridor(5 * 300 - 1, &all));
-        metric(played.rounds.last().unwrap(), "ended.mutual-information.count")
+        metric(played.rounds.last().unwrap(), "skill+x.mutual-information.count")
     };
     // There are five places.
     for more in [json!({}), json!({"latent": null})] {
