@@ -112,7 +112,7 @@ impl FormulaGame {
         declare.scalar("rounds-played", "rounds of the game that are over", |_, play| f64::from(play.round));
         declare.scalar(
             "without-value",
-            "number of payoffs so far that were not finite numbers and count as 0",
+            "number of payoffs and objectives so far that were not finite numbers and count as 0",
             |_, play| f64::from(play.without_value),
         );
         for (i, (name, measure)) in params.measures.iter().enumerate() {

@@ -362,7 +362,10 @@ impl Play {
         let objectives: Vec<f64> = game.objectives.iter().flat_map(|value| view.each(value, draws)).collect();
         let max_welfare = game.max_welfare.as_ref().map(|most| view.one(most, draws));
         let gained = self.observed[game.observations.len() * game.seats()..].iter_mut().zip(objectives);
-        gained.for_each(|(sum, value)| *sum += if value.is_finite() { value } else { 0.0 });
+        for (sum, value) in gained {
+            *sum += if value.is_finite() { value } else { 0.0 };
+            self.without_value += u32::from(!value.is_finite());
+        }
         for payoff in payoffs.iter_mut().filter(|payoff| !payoff.is_finite()) {
             *payoff = 0.0;
             self.without_value += 1;

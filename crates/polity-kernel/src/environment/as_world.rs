@@ -64,8 +64,7 @@ impl<E: Environment> AsWorld<E> {
 
     /// Returns what the last step gave a seat of an objective.
     fn gained(&self, objective: usize, state: &E::State, seat: u32) -> f64 {
-        let gained = (self.declared.objectives[objective].value)(&self.environment, state, &seat);
-        if gained.is_finite() { gained } else { 0.0 }
+        (self.declared.objectives[objective].value)(&self.environment, state, &seat)
     }
 
     fn has_turn(&self, state: &E::State, seat: u32) -> bool {
