@@ -279,6 +279,9 @@ pub struct TextSlot(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSlot(pub usize, pub usize);
 
+/// The most names that a message lists.
+const MOST_NAMES: usize = 40;
+
 /// Says that a world lacks what somebody needs. `needs`: such as `it reads the number`; `does`: what a world does with it, `show` or
 /// `offer`.
 fn missing<'a>(
@@ -290,7 +293,11 @@ fn missing<'a>(
 ) -> String {
     let list: Vec<&str> = known.clone().collect();
     let near = nearest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-    let list = if list.is_empty() { "none".into() } else { list.join(", ") };
+    let list = match list.len() {
+        0 => "none".into(),
+        n if n > MOST_NAMES => format!("{} and {} more", list[..MOST_NAMES].join(", "), n - MOST_NAMES),
+        _ => list.join(", "),
+    };
     format!("{needs} `{name}`, which the world `{world}` does not {does}{near} (it {does}s {list})")
 }
 

@@ -33,8 +33,8 @@ pub use draft::{Draft, SocietyDraft};
 pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
 pub use keys::{
-    Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People,
-    Record, Scenario, SnapshotPlan, ToolkitKeys,
+    Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,
+    Scenario, SnapshotPlan, ToolkitKeys,
 };
 pub use leave_one_out::LeaveOneOut;
 pub use memory_budget::{MemoryBudget, PROCESS_BYTES, bytes_in_words};
