@@ -206,18 +206,6 @@ impl<W, S, A> Declare<W, S, A> {
         self.column("reward", doc, None, value);
     }
 
-    /// Declares one of several objectives of an environment: a part of a vector reward. `value` returns what the last step gave a seat, and
-    /// 0 before the first step. Agents see it as `last-reward-NAME`, and the column `return-NAME` sums it up over the episode. The scalar
-    /// reward stays what the environment returns from its step.
-    pub fn objective(
-        &mut self,
-        name: impl Into<Name>,
-        doc: impl Into<Name>,
-        value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static,
-    ) {
-        self.objectives.push(Objective { name: name.into(), doc: doc.into(), value: Box::new(value) });
-    }
-
     /// Declares a number per round, recorded as a metric.
     pub fn scalar(
         &mut self,

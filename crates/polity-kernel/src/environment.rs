@@ -15,8 +15,8 @@ mod seating;
 pub(crate) use as_world::AsWorld;
 
 use crate::ask::{ResponseFormat, Value};
-use crate::declare::Declare;
-use crate::interface::{ActionArgument, Interface, Observation, Observations};
+use crate::declare::{Declare, Objective};
+use crate::interface::{ActionArgument, Interface, Name, Observation, Observations};
 use crate::items::Item;
 use crate::rng::{Draws, Stream};
 use crate::topology::Topology;
@@ -34,6 +34,20 @@ pub type Seat = u32;
 
 /// The declarations of an environment: what a seat sees and can do. Functions read the episode's state and the seat.
 pub type DeclareEnvironment<E> = Declare<E, <E as Environment>::State, Seat>;
+
+impl<E: Environment> DeclareEnvironment<E> {
+    /// Declares one of several objectives: a part of a vector reward. `value` returns what the last step gave a seat, and 0 before the first
+    /// step. Agents see it as `last-reward-NAME`, and the column `return-NAME` sums it up over the episode. The scalar reward stays what
+    /// [`Environment::step`] returns.
+    pub fn objective(
+        &mut self,
+        name: impl Into<Name>,
+        doc: impl Into<Name>,
+        value: impl Fn(&E, &E::State, &Seat) -> f64 + Send + Sync + 'static,
+    ) {
+        self.objectives.push(Objective { name: name.into(), doc: doc.into(), value: Box::new(value) });
+    }
+}
 
 /// The move of a seat in a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,10 +139,12 @@ pub(crate) trait EnvironmentHost: Send + Sync {
     fn name(&self) -> &'static str;
     fn interface(&self) -> &Interface;
     fn seats(&self) -> u32;
+    fn objectives(&self) -> Vec<&str>;
     fn reset(&self, task: &Item, draws: &mut Draws) -> StateBox;
     fn show(&self, state: &StateBox, seat: Seat, observations: &mut Observations) -> Result<(), Bug>;
     fn offers(&self, state: &StateBox, seat: Seat, action: u16) -> Result<bool, Bug>;
     fn step(&self, state: &mut StateBox, moves: &[Move], draws: &mut Draws) -> Result<StepResult, Bug>;
+    fn gained(&self, state: &StateBox, seat: Seat) -> Result<Vec<f64>, Bug>;
     fn cut(&self, state: &StateBox) -> Result<bool, Bug>;
     fn to_json(&self, state: &StateBox) -> Result<serde_json::Value, Bug>;
     fn read_json(&self, state: &serde_json::Value) -> Result<StateBox, String>;
@@ -166,6 +182,10 @@ impl<E: Environment> EnvironmentHost for Host<E> {
         self.environment.seats()
     }
 
+    fn objectives(&self) -> Vec<&str> {
+        self.declared.objectives.iter().map(|objective| objective.name.as_ref()).collect()
+    }
+
     fn reset(&self, task: &Item, draws: &mut Draws) -> StateBox {
         Box::new(self.environment.reset(task, draws))
     }
@@ -199,6 +219,11 @@ impl<E: Environment> EnvironmentHost for Host<E> {
                 Err(Bug::internal(format!("the environment `{}` gave a reward that is not a finite number", E::NAME)))
             }
         }
+    }
+
+    fn gained(&self, episode: &StateBox, seat: Seat) -> Result<Vec<f64>, Bug> {
+        let state: &E::State = state(episode)?;
+        Ok(self.declared.objectives.iter().map(|of| (of.value)(&self.environment, state, &seat)).collect())
     }
 
     fn cut(&self, episode: &StateBox) -> Result<bool, Bug> {
@@ -300,6 +325,12 @@ impl Env {
         self.0.seats()
     }
 
+    /// Returns the names of its objectives, if its reward is a vector.
+    #[must_use]
+    pub fn objectives(&self) -> Vec<&str> {
+        self.0.objectives()
+    }
+
     /// Begins an episode.
     #[must_use]
     pub fn begin(&self, task: &Item, seed: u64, index: u32) -> Episode {
@@ -368,6 +399,11 @@ impl Episode {
         self.done = result.done;
         self.returns.iter_mut().zip(&result.rewards).for_each(|(sum, reward)| *sum += reward);
         Ok(result)
+    }
+
+    /// Returns what the last step gave a seat of each objective, in the order of [`Env::objectives`].
+    pub fn gained(&self, seat: Seat) -> Result<Vec<f64>, Bug> {
+        self.environment.0.gained(&self.state, seat)
     }
 
     /// Returns whether it has ended only because it was cut off ([`Environment::cut`]).

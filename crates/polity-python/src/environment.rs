@@ -10,6 +10,7 @@ use polity::kernel::items::Item;
 use polity::kernel::tree::Node;
 use pyo3::prelude::*;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An open environment.
@@ -105,6 +106,12 @@ impl Episode {
         let wrong = |message: String| exception(py, "InputError", &message, None);
         let state = serde_json::from_str(state).map_err(|error| wrong(error.to_string()))?;
         self.played().begin_from(&state).map_err(wrong)
+    }
+
+    /// What the last step gave a seat of each objective, by name; empty if the reward is not a vector.
+    fn objectives(&self, py: Python<'_>, seat: u32) -> PyResult<BTreeMap<String, f64>> {
+        let gained = self.played().gained(seat).map_err(|error| defect(py, error))?;
+        Ok(self.env.objectives().into_iter().map(str::to_owned).zip(gained).collect())
     }
 
     /// Whether it has ended only because it was cut off.

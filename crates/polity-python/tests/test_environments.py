@@ -40,6 +40,17 @@ def test_an_episode_is_played(folder):
     assert sum(again.step(1)[1] for _ in range(5)) == total
 
 
+def test_a_vector_reward_is_in_info():
+    env = polity.pettingzoo.parallel_env("item-gathering", map=["@1.2@"], steps=5)
+    _, infos = env.reset(seed=1)
+    assert infos["seat_0"]["objectives"] == {"item-1": 0.0, "item-2": 0.0}
+    _, rewards, _, _, infos = env.step({"seat_0": 4, "seat_1": 3})
+    assert rewards == {"seat_0": 1.0, "seat_1": 1.0}
+    assert [infos[f"seat_{i}"]["objectives"] for i in range(2)] == [{"item-1": 1.0, "item-2": 0.0}, {"item-1": 0.0, "item-2": 1.0}]
+    _, info = polity.gym.make("matrix-game").reset(seed=1)
+    assert "objectives" not in info
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_an_episode_repeats_whatever_the_user_samples(name):
     env = polity.gym.make(name)

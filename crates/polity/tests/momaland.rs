@@ -62,6 +62,7 @@ fn the_beach_is_that_of_momaland() {
         ];
         edits.iter().for_each(|(key, value)| world.edit(key, Node::from_json(value)).unwrap());
         let env = registry().make_env(&world).unwrap();
+        assert_eq!(env.objectives(), ["capacity", "mixture"]);
         let mut episode = env.begin(&Item::default(), 1, 0);
         let names = ["type", "where", "people", "alike"];
         let slots = names.map(|name| env.interface().number("beach", name).unwrap());
@@ -73,11 +74,9 @@ fn the_beach_is_that_of_momaland() {
             let result = episode.step(&taken).unwrap();
             let last = step + 1 == recorded.moves.len();
             assert_eq!(result.done, last, "{line}");
-            let state = episode.state().unwrap();
-            let gained = &state["observed"].as_array().unwrap()[names.len() * players..];
             for (seat, section) in digits(at).into_iter().enumerate() {
                 let got = recorded.got[section].filter(|_| last).unwrap_or_default();
-                let found = [seat, players + seat].map(|place| gained[place].as_f64().unwrap());
+                let found = episode.gained(seat as u32).unwrap();
                 assert!(near(found[0], got[0]) && near(found[1], got[1]), "seat {seat} got {found:?}: {line}");
                 assert!(near(result.rewards[seat], got[0] + got[1]));
                 let [kind, place, people, alike] =

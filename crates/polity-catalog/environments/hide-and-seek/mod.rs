@@ -372,7 +372,7 @@ impl Environment for HideAndSeek {
         observation.text(self.map, self.map(room, seat));
     }
 
-    /// During the preparation seekers can only stay. Nobody can enter a cell with a wall, another agent, or a box that cannot be pushed.
+    /// During the preparation seekers can only stay. No agent can enter a cell with a wall, another agent, or a box that cannot be pushed.
     fn offers(&self, room: &Room, seat: Seat, action: u16) -> bool {
         let waits = self.team(seat) == Team::Seekers && room.steps < self.params.preparation;
         match WAYS.get(usize::from(action)) {

@@ -75,8 +75,8 @@ pub struct Field {
     items: Vec<u8>,
     /// How many items of each type each agent got in the last step, agent by agent.
     got: Vec<u8>,
-    /// What chance does to each agent in the next step, as two numbers from 0 to below 1. With the first below a half it wins a cell that an agent
-    /// before it wants as well. With the second below the probability of its item it gathers it. They are drawn before, and nobody sees them.
+    /// Two random numbers from 0 to below 1 for each agent, for the next step. If the first is below a half, the agent wins a cell from an
+    /// agent before it. If the second is below the probability of the item, the agent gathers it. Agents do not see them.
     luck: Vec<[f64; 2]>,
     steps: u32,
 }

@@ -55,13 +55,13 @@ fn one_agent_wins_a_cell_that_several_want() {
     assert_eq!(step(&map, &[0.5, 0.5, 0.5], "rlu"), [(1, 0), (2, 0), (1, 1)]);
     assert_eq!(step(&map, &[0.5, 0.0, 0.5], "rlu"), [(0, 0), (1, 0), (1, 1)]);
     assert_eq!(step(&map, &[0.0, 0.5, 0.0], "rlu"), [(0, 0), (2, 0), (1, 0)]);
-    // Nobody gets into the cell of one who stays, and those behind go back as well.
+    // An agent cannot enter the cell of an agent who stays. Those behind go back as well.
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rrs"), [(0, 0), (1, 0), (2, 0)]);
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rr-"), [(0, 0), (1, 0), (2, 0)]);
     // The loser of a fight takes its own cell back.
     assert_eq!(step(&json!(["@@.@1"]), &[0.5, 0.5, 0.0], "rrl"), [(0, 0), (1, 0), (2, 0)]);
     assert_eq!(step(&json!(["@@.@1"]), &[0.5, 0.5, 0.5], "rrl"), [(1, 0), (2, 0), (3, 0)]);
-    // A row moves together, two can swap, and nobody leaves the field.
+    // Agents in a row can move in the same step, two can swap places, and agents cannot leave the field.
     assert_eq!(step(&json!(["@@@.1"]), &[0.0, 0.0, 0.0], "rrr"), [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(step(&json!(["@@1"]), &[0.0, 0.0], "rl"), [(1, 0), (0, 0)]);
     assert_eq!(step(&json!(["@@1"]), &[0.0, 0.0], "ud"), [(0, 0), (1, 0)]);

@@ -1,7 +1,7 @@
 //! Networks for values of choices.
 
 use super::params::PatchesSource;
-use crate::learning::{Start, marked};
+use crate::learning::{Start, one_hot};
 use polity_kernel::Invalid;
 use polity_nn::{Dense, Mlp, SoftExperts, Tape, Var};
 
@@ -52,7 +52,7 @@ impl Values {
         let mut tokens = Vec::with_capacity(*count);
         for patch in 0..*count {
             let seen = tape.columns(x, patch * width, width);
-            let place = tape.input(marked(std::iter::repeat_n(patch, rows), *count));
+            let place = tape.input(one_hot(std::iter::repeat_n(patch, rows), *count));
             let seen = tape.join(&[seen, place]);
             let made = embed.on(tape, seen);
             tokens.push(tape.relu(made));

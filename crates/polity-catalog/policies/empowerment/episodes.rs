@@ -5,7 +5,7 @@ use polity_nn::Array;
 
 /// Decisions of whole episodes and the states in which these ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Episodes {
+pub struct Played {
     /// The states in which something was decided.
     pub states: Array,
     /// What is added to the logits of choices that were not offered there.
@@ -25,7 +25,7 @@ pub struct Episodes {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// The episodes, with states as they were seen.
-    pub episodes: Episodes,
+    pub episodes: Played,
     /// The state after each decision.
     pub then: Array,
     /// The first state of each episode.
@@ -62,15 +62,6 @@ impl Recorded {
         }
         all
     }
-}
-
-/// Returns rows in which one number is 1 and the others are 0.
-pub fn one_hot(which: &[u32], columns: usize) -> Array {
-    let mut all = Array::zeros(which.len(), columns);
-    for (row, column) in all.data_mut().chunks_exact_mut(columns.max(1)).zip(which) {
-        row[*column as usize] = 1.0;
-    }
-    all
 }
 
 /// Returns matrices with the same number of rows, side by side.

@@ -1,15 +1,15 @@
 //! A latent model: numbers that stand for what is seen, and how they follow each other.
 
-use super::episodes::{Recorded, joined, one_hot};
+use super::episodes::{Recorded, joined};
 use super::params::{LatentSource, Learns};
-use crate::learning::Start;
+use crate::learning::{Start, one_hot, sampled};
 use polity_kernel::rng::Draws;
 use polity_nn::{Activation, Array, Gradients, Mlp, NotFinite, Tape, Var, Weights, gradients, outputs};
 use std::ops::Range;
 
-/// Recorded states, of which the next one is drawn in an imagined step.
+/// Recorded states from which an imagined step draws the next one.
 const CANDIDATES: usize = 512;
-/// Recorded states from which the right one is told in learning; itself is one of them.
+/// States that are compared in learning: the right one and 31 others.
 const COMPARED: usize = 32;
 
 /// The networks of a latent model.
@@ -17,8 +17,7 @@ pub struct Latent {
     source: LatentSource,
     /// From what is seen to a latent state.
     encoder: Mlp,
-    /// From a latent state and a choice to a direction: the product with a latent state says how much more probable this one is next than
-    /// it is in general, in logarithms.
+    /// From a latent state and a choice to a vector. Its product with another latent state is log p(next | state, choice) / p(next).
     predictor: Mlp,
     /// From a latent state to what was seen.
     decoder: Option<Mlp>,
@@ -71,19 +70,16 @@ impl Latent {
         choices: &[u32],
         draws: &mut Draws,
     ) -> Array {
-        let scores = self.scores(weights, candidates, states, choices);
-        let drawn: Vec<u32> = (0..scores.rows()).map(|row| by_score(scores.row(row), draws)).collect();
-        candidates.pick(&drawn)
-    }
-
-    /// Returns how much more probable each candidate is after a latent state and a choice than in general, in logarithms.
-    pub fn scores(&self, weights: &Weights, candidates: &Array, states: &Array, choices: &[u32]) -> Array {
-        let inputs = joined(states, &one_hot(choices, self.choices));
-        let [to] = outputs(weights, inputs.rows(), |tape, rows| {
-            let inputs = tape.input(inputs.part(rows));
-            [self.predictor.on(tape, inputs)]
+        let inputs = joined(states, &one_hot(choices.iter().map(|choice| *choice as usize), self.choices));
+        let (to, none) = (candidates.transposed(), Array::zeros(1, candidates.rows()));
+        let [logs] = outputs(weights, inputs.rows(), |tape, rows| {
+            let [inputs, to, none] = [inputs.part(rows), to.clone(), none.clone()].map(|of| tape.input(of));
+            let predicted = self.predictor.on(tape, inputs);
+            let scores = tape.affine(predicted, to, none);
+            [tape.log_softmax(scores)]
         });
-        to.times(&candidates.transposed(), None)
+        let drawn: Vec<u32> = (0..logs.rows()).map(|row| u32::from(sampled(logs.row(row), draws))).collect();
+        candidates.pick(&drawn)
     }
 
     /// Returns the latent states of what is seen, on a tape.
@@ -106,8 +102,8 @@ impl Latent {
         let mut order: Vec<u32> = (0..n as u32).collect();
         draws.shuffle(&mut order);
         let states = recorded.episodes.states.pick(&order);
-        let choices: Vec<u32> = order.iter().map(|row| recorded.episodes.choices[*row as usize]).collect();
-        let choices = one_hot(&choices, self.choices);
+        let choices = order.iter().map(|row| recorded.episodes.choices[*row as usize] as usize);
+        let choices = one_hot(choices, self.choices);
         if self.source.shuffled {
             draws.shuffle(&mut order);
         }
@@ -146,16 +142,4 @@ impl Latent {
         let error = tape.scale(sum, 1.0 / n as f32);
         tape.add(loss, error)
     }
-}
-
-/// Draws a number with a probability that is proportional to the exponential of its score.
-fn by_score(scores: &[f32], draws: &mut Draws) -> u32 {
-    let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let parts: Vec<f32> = scores.iter().map(|score| libm::expf(score - top)).collect();
-    let mut left = draws.unit() as f32 * parts.iter().sum::<f32>();
-    let found = parts.iter().position(|part| {
-        left -= part;
-        left < 0.0
-    });
-    found.unwrap_or_default() as u32
 }

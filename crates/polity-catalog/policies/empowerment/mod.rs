@@ -7,18 +7,17 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Rollout, Seen, Start, Step, Trained,
-    logs_of, logs_on, sampled,
+    Episodes, Identity, Learner, LearnerParams, Learning, Model, Now, Seen, Start, Step, Trained, logs_of, logs_on,
+    one_hot, sampled,
 };
-use episodes::{Episodes, Recorded, joined, one_hot};
+use episodes::{Played, Recorded, joined};
 use latent::Latent;
 use params::Params;
+use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::{AgentId, Invalid};
 use polity_nn::{Array, Gradients, Mlp, NotFinite, Weights, gradients, outputs};
-use serde::{Deserialize, Serialize};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -40,29 +39,6 @@ pub struct Empowerment {
     latent: Option<Latent>,
 }
 
-/// The rounds since the last update, and which of them count.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lived {
-    rollout: Rollout,
-    parts: Parts,
-}
-
-impl Experience for Lived {
-    type Decision = u16;
-
-    fn decided(&self, who: AgentId) -> Option<u16> {
-        self.rollout.decided(who)
-    }
-}
-
-impl Lived {
-    /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
-    fn note(&mut self, seen: &Seen, updates: u32) -> bool {
-        let (now, first) = (self.rollout.len() as u32, updates == 0 && self.rollout.is_empty());
-        self.parts.note(seen, now, first)
-    }
-}
-
 impl Empowerment {
     /// Returns the states that networks see of what agents see: the same, or its latent state.
     fn states(&self, weights: &Weights, observed: &Array) -> Array {
@@ -70,10 +46,10 @@ impl Empowerment {
     }
 
     /// Imagines as many episodes as were recorded, with the same starts and skills. Choices are drawn by the policy, and what follows by the model.
-    fn imagine(&self, weights: &Weights, latent: &Latent, recorded: &Recorded, draws: &mut Draws) -> Episodes {
+    fn imagine(&self, weights: &Weights, latent: &Latent, recorded: &Recorded, draws: &mut Draws) -> Played {
         let skills = recorded.episodes.skills.clone();
-        let own = one_hot(&skills, self.skills);
-        let mut all = Episodes { skills: skills.clone(), ..Episodes::default() };
+        let own = one_hot(skills.iter().map(|skill| *skill as usize), self.skills);
+        let mut all = Played { skills: skills.clone(), ..Played::default() };
         let (open, candidates) =
             (Array::zeros(skills.len(), self.choices), latent.candidates(weights, recorded, draws));
         all.ends = latent.encoded(weights, &recorded.starts);
@@ -92,7 +68,7 @@ impl Empowerment {
 
     /// Returns how much more probable the own skill is in the last state of each episode than by chance, in logarithms. Its mean is a lower
     /// bound of the information of the skill about this state (Barber and Agakov 2003).
-    fn rewards(&self, weights: &Weights, episodes: &Episodes) -> Vec<f32> {
+    fn rewards(&self, weights: &Weights, episodes: &Played) -> Vec<f32> {
         let [logs] = outputs(weights, episodes.ends.rows(), |tape, rows| {
             let ends = tape.input(episodes.ends.part(rows));
             let logits = self.posterior.on(tape, ends);
@@ -114,10 +90,10 @@ impl Empowerment {
     }
 
     /// Returns the gradients by which decisions become more probable that led to telling states, and by which the posterior learns.
-    fn learn(&self, weights: &Weights, episodes: &Episodes) -> Result<Gradients<1>, NotFinite> {
+    fn learn(&self, weights: &Weights, episodes: &Played) -> Result<Gradients<1>, NotFinite> {
         let advantages = self.advantages(&self.rewards(weights, episodes), &episodes.skills);
-        let each = |of: &[u32]| of.iter().map(|episode| episodes.skills[*episode as usize]).collect::<Vec<u32>>();
-        let inputs = joined(&episodes.states, &one_hot(&each(&episodes.of), self.skills));
+        let skills = episodes.of.iter().map(|episode| episodes.skills[*episode as usize] as usize);
+        let inputs = joined(&episodes.states, &one_hot(skills, self.skills));
         let n = episodes.choices.len();
         let mut found = gradients(weights, n, ["the loss of the policy"], |tape, rows| {
             let gains = episodes.of[rows.clone()].iter().map(|episode| advantages[*episode as usize]).collect();
@@ -177,14 +153,13 @@ impl Learner for Empowerment {
     const SUMMARY: &'static str =
         "Learns skills that reach different states, in the world or in a latent model of it (Levy et al. 2024)";
     type Params = Params;
-    type Memory = Trained<Lived>;
+    type Memory = Trained<Episodes>;
 
     fn open(params: Params, setup: &PolicySetup<'_>) -> Result<(Self, Start), Invalid> {
         params.check_shared()?;
         params.check()?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Policy(params.skills), setup)?;
-        let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
-        Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
+        start.senses.check_episodes(setup)?;
         let (skills, choices) = (params.skills as usize, start.choices());
         let observed = start.inputs() - skills;
         let state = params.latent.map_or(observed, |latent| latent.size);
@@ -196,25 +171,24 @@ impl Learner for Empowerment {
         Ok((Empowerment { params, skills, choices, observed, policy, posterior, latent }, start))
     }
 
-    fn begin(&self, first: &Weights) -> Trained<Lived> {
-        Trained::new(first, Lived::default())
+    fn begin(&self, first: &Weights) -> Trained<Episodes> {
+        Trained::new(first, Episodes::default())
     }
 
     fn memory_bytes(&self, row: usize) -> usize {
-        // Some hundred rounds; how long episodes are is not known.
-        500 * (row + 8)
+        Episodes::bytes(row)
     }
 
-    fn step(&self, memory: &mut Trained<Lived>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
+    fn step(&self, memory: &mut Trained<Episodes>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {
         if !now.learns {
             // Only the last decisions are read.
             memory.experience.rollout.clear();
         } else if memory.experience.note(seen, memory.updates) {
-            let Lived { rollout, parts } = &memory.experience;
+            let Episodes { rollout, parts } = &memory.experience;
             let recorded = Recorded::gather(rollout, parts, self.observed);
             let model = self.update(&memory.model, &recorded, &mut now.draws())?;
             memory.learned(model);
-            memory.experience = Lived::default();
+            memory.experience = Episodes::default();
             memory.experience.note(seen, memory.updates);
         }
         let weights = &memory.model.weights;

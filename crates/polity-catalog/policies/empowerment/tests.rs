@@ -2,10 +2,10 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::Empowerment;
-use super::episodes::{Episodes, Recorded, joined, one_hot};
+use super::episodes::{Played, Recorded, joined};
 use super::latent::Latent;
 use super::params::{LatentSource, Learns};
-use crate::learning::{Model, NONE, Parts, Rollout, Seen, Step};
+use crate::learning::{Model, NONE, Parts, Rollout, Seen, Step, one_hot};
 use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Array, Mlp, Weights};
@@ -37,7 +37,7 @@ fn the_state_of_the_last_decision_is_the_end() {
     }
     assert!(parts.note(&seen([0.0; 2], [true; 2]), 3, false));
     let recorded = Recorded::gather(&rollout, &parts, 1);
-    let expected = Episodes {
+    let expected = Played {
         states: Array::column(vec![10.0, 11.0, 20.0]),
         masks: Array::zeros(3, 4),
         choices: vec![0, 2, 1],
@@ -48,7 +48,7 @@ fn the_state_of_the_last_decision_is_the_end() {
     assert_eq!(recorded.episodes, expected);
     assert_eq!((recorded.then.data(), recorded.starts.data()), (&[11.0, 12.0, 22.0][..], &[10.0, 20.0][..]));
     assert_eq!(recorded.longest, 2);
-    let rows = joined(&one_hot(&[1, 0], 2), &Array::column(vec![5.0, 6.0]));
+    let rows = joined(&one_hot([1, 0].into_iter(), 2), &Array::column(vec![5.0, 6.0]));
     assert_eq!(rows, Array::new(2, 3, vec![0.0, 1.0, 5.0, 1.0, 0.0, 6.0]));
 }
 
@@ -145,12 +145,12 @@ fn rewards_are_a_lower_bound_of_the_information() {
     // Eight skills end in four states: each state tells a pair of them.
     let skills: Vec<u32> = (0..64).map(|i| i % 8).collect();
     let ends: Vec<u32> = skills.iter().map(|skill| skill % 4).collect();
-    let episodes = Episodes {
-        states: one_hot(&ends, 4),
+    let episodes = Played {
+        states: one_hot(ends.iter().map(|end| *end as usize), 4),
         masks: Array::zeros(64, 2),
         choices: vec![0; 64],
         of: (0..64).collect(),
-        ends: one_hot(&ends, 4),
+        ends: one_hot(ends.iter().map(|end| *end as usize), 4),
         skills,
     };
     let mut model = Model::new(&weights);

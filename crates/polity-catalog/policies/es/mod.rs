@@ -154,8 +154,7 @@ impl Learner for Es {
         check_positive(&[("noise", params.noise), ("learning_rate", params.learning_rate)])?;
         check_weights(&[("weight_decay", params.weight_decay)])?;
         let mut start = Start::open(Self::NAME, &params.keys(), Identity::Shared, setup)?;
-        let message = format!("the world `{}` has no episodes, whose returns it compares", setup.world);
-        Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
+        start.senses.check_episodes(setup)?;
         let seating = setup.seating.unwrap_or(Seating { first: 0, seats: 1 });
         let (seats, first, end) = (seating.seats, setup.cohort.start, setup.cohort.end);
         let message = format!(

@@ -6,7 +6,7 @@ mod tests;
 
 use crate::learning::{
     Choose, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams,
-    Trained, Twin, check_positive, logs_of, logs_on, marked, own_first, sampled,
+    Trained, Twin, check_positive, logs_of, logs_on, one_hot, own_first, sampled,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -62,7 +62,7 @@ impl Hasac {
         let logs = logs_of(&self.policy, weights, inputs, masks);
         let choices: Vec<usize> = (0..logs.rows()).map(|row| usize::from(sampled(logs.row(row), draws))).collect();
         let of = choices.iter().enumerate().map(|(row, choice)| logs.row(row)[*choice]).collect();
-        (own_first(&marked(choices.into_iter(), logs.columns()), self.teams.seats()), of)
+        (own_first(&one_hot(choices.into_iter(), logs.columns()), self.teams.seats()), of)
     }
 
     /// Returns what members should have expected: r + γ (Q'(v', a') - α Σ log p(a')), with a' drawn anew, the sum over all members who
@@ -101,7 +101,7 @@ impl Hasac {
         let (n, choices, alpha) = (batch.choices.len(), batch.masks.columns(), params.alpha as f32);
         let goals = self.goals(&model.weights, target, batch, draws);
         let views = own_first(&batch.inputs, seats);
-        let taken = own_first(&marked(batch.choices.iter().map(|choice| *choice as usize), choices), seats);
+        let taken = own_first(&one_hot(batch.choices.iter().map(|choice| *choice as usize), choices), seats);
         let mut order: Vec<usize> = (0..seats).collect();
         draws.shuffle(&mut order);
         for seat in order {

@@ -6,7 +6,7 @@ mod tests;
 
 use crate::learning::{
     Choose, Data, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, TeamBatch, Teams,
-    Trained, best, check_positive, check_weights, logs_of, marked, own_first,
+    Trained, best, check_positive, check_weights, logs_of, one_hot, own_first,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -54,7 +54,7 @@ impl Maddpg {
         let (n, choices) = (batch.choices.len(), batch.masks.columns());
         let logs = logs_of(&self.policy, target, &batch.then, &batch.then_masks);
         let moved = logs.zip(&gumbels(&logs, draws), |x, y| x + y);
-        let then = own_first(&marked((0..n).map(|row| usize::from(best(moved.row(row)))), choices), seats);
+        let then = own_first(&one_hot((0..n).map(|row| usize::from(best(moved.row(row)))), choices), seats);
         let then_views = own_first(&batch.then, seats);
         let [later] = outputs(target, n, |tape, rows| {
             let (view, chosen) = (tape.input(then_views.part(rows.clone())), tape.input(then.part(rows)));
@@ -67,7 +67,7 @@ impl Maddpg {
         };
         let goals: Vec<f32> = (0..n).map(goal).collect();
         let views = own_first(&batch.inputs, seats);
-        let chosen = own_first(&marked(batch.choices.iter().map(|choice| *choice as usize), choices), seats);
+        let chosen = own_first(&one_hot(batch.choices.iter().map(|choice| *choice as usize), choices), seats);
         let noise = gumbels(&batch.masks, draws);
         let names = ["the loss", "the critic's loss", "the policy's loss"];
         let mut found = gradients(&model.weights, n, names, |tape, rows| {
@@ -93,7 +93,7 @@ impl Maddpg {
             let soft = tape.exp(soft);
             // The critic sees the choice itself, and the gradient is that of the soft one.
             let p = tape.value(soft);
-            let hard = marked((0..p.rows()).map(|row| usize::from(best(p.row(row)))), choices);
+            let hard = one_hot((0..p.rows()).map(|row| usize::from(best(p.row(row)))), choices);
             let to_hard = tape.input(hard.zip(p, |hard, soft| hard - soft));
             let own = tape.add(soft, to_hard);
             let mut parts = vec![view, own];

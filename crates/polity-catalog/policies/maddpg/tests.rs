@@ -2,7 +2,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::gumbels;
-use crate::learning::{best, marked};
+use crate::learning::{best, one_hot};
 use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::Array;
@@ -20,7 +20,7 @@ fn the_greatest_moved_logit_is_that_of_a_draw() {
     let p = [0.6f64, 0.3, 0.1];
     let logs = Array::new(20_000, 3, (0..60_000).map(|i| p[i % 3].ln() as f32).collect());
     let moved = logs.zip(&gumbels(&logs, &mut Draws::new(1, Stream::Learner, 0, 0)), |x, y| x + y);
-    let drawn = marked((0..logs.rows()).map(|row| usize::from(best(moved.row(row)))), 3).column_sums();
+    let drawn = one_hot((0..logs.rows()).map(|row| usize::from(best(moved.row(row)))), 3).column_sums();
     for (drawn, p) in drawn.data().iter().zip(p) {
         // Three standard errors are at most 0.0104.
         assert!((f64::from(*drawn) / 20_000.0 - p).abs() < 0.0104, "{drawn} of 20000, {p}");

@@ -6,16 +6,15 @@ mod played;
 mod tests;
 
 use crate::learning::{
-    Chooser, Experience, Identity, Learner, LearnerParams, Learning, Model, Now, Parts, Rollout, Seen, Start, Step,
-    Teams, Together, Trained,
+    Chooser, Episodes, Identity, Learner, LearnerParams, Learning, Model, Now, Seen, Start, Step, Teams, Together,
+    Trained,
 };
 use params::{Baseline, Diversity, Learns, Params};
 use played::Played;
+use polity_kernel::Invalid;
 use polity_kernel::policy::PolicySetup;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::{AgentId, Invalid};
 use polity_nn::{Array, Mlp, NotFinite, Tape, Var, Weights, gradients, outputs};
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Adds the leaf.
@@ -39,29 +38,6 @@ struct Discriminator {
     state: usize,
     policies: usize,
     reward: Diversity,
-}
-
-/// The rounds since the last update, and which of them count.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Episodes {
-    rollout: Rollout,
-    parts: Parts,
-}
-
-impl Experience for Episodes {
-    type Decision = u16;
-
-    fn decided(&self, who: AgentId) -> Option<u16> {
-        self.rollout.decided(who)
-    }
-}
-
-impl Episodes {
-    /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
-    fn note(&mut self, seen: &Seen, updates: u32) -> bool {
-        let (now, first) = (self.rollout.len() as u32, updates == 0 && self.rollout.is_empty());
-        self.parts.note(seen, now, first)
-    }
 }
 
 impl Discriminator {
@@ -147,8 +123,7 @@ impl Learner for Reinforce {
         params.check()?;
         let identity = if params.policies > 1 { Identity::Policy(params.policies) } else { Identity::Shared };
         let mut start = Start::open(Self::NAME, &params.keys(), identity, setup)?;
-        let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
-        Invalid::unless(setup.number("episode-ended").is_ok(), "kind", message)?;
+        start.senses.check_episodes(setup)?;
         let together = params.learns == Learns::Best || params.baseline == Baseline::Episode;
         let teams = together.then(|| Teams::open(Together::Episode, setup)).transpose()?;
         let policy = start.chooser(params.per_choice)?;
@@ -165,8 +140,7 @@ impl Learner for Reinforce {
     }
 
     fn memory_bytes(&self, row: usize) -> usize {
-        // Some hundred rounds; how long episodes are is not known.
-        500 * (row + 8)
+        Episodes::bytes(row)
     }
 
     fn step(&self, memory: &mut Trained<Episodes>, seen: &Seen, now: &Now<'_>) -> Result<(), NotFinite> {

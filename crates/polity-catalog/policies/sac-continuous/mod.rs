@@ -7,7 +7,7 @@ mod tests;
 
 use crate::learning::{
     Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
-    best, check_positive, marked,
+    best, check_positive, one_hot,
 };
 use gaussians::{Gaussians, normals};
 use params::Params;
@@ -110,7 +110,7 @@ impl SacContinuous {
             if components > 1 {
                 let values = tape.value(values);
                 let highest = (0..values.rows()).map(|row| usize::from(best(values.row(row))));
-                let highest = tape.input(marked(highest, components));
+                let highest = tape.input(one_hot(highest, components));
                 let weights = self.policy.log_weights(tape, of);
                 let weights = tape.exp(weights);
                 let error = tape.subtract(weights, highest);

@@ -124,7 +124,7 @@ class Game:
         return numbers if schema.get("type") == "array" else numbers[0]
 
     def seen(self, episode: _polity.Episode, seat: int) -> tuple[Any, dict[str, Any]]:
-        """The observation of a seat, and what else it sees: texts, tables, and which actions it is offered."""
+        """The observation of a seat, and what else it sees: texts, tables, which actions it is offered, and what it got of each objective."""
         numbers, texts, tables = episode.observe(seat)
         observation = self.np.zeros(self.observation_space.shape, self.np.float64)
         observation[: len(numbers)] = numbers
@@ -134,6 +134,9 @@ class Game:
             "tables": {field["name"]: table for field, table in zip(self.about["tables"], tables)},
             "offered": [self.actions[number]["name"] for number in offered],
         }
+        objectives = episode.objectives(seat)
+        if objectives:
+            info["objectives"] = objectives
         if self.flat is not None:
             mask = [number in offered for number, _ in self.flat]
             info["action_mask"] = self.np.array(mask, self.np.int8)

@@ -1,6 +1,6 @@
 //! Whole episodes, which some learners wait for.
 
-use super::Seen;
+use super::{Experience, Rollout, Seen};
 use polity_kernel::AgentId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,5 +49,36 @@ impl Parts {
             Part::Played(from, to) => Some((*who, *from, *to)),
             _ => None,
         })
+    }
+}
+
+/// The rounds since the last update, and which of them are whole episodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Episodes {
+    /// The rounds.
+    pub rollout: Rollout,
+    /// The first whole episode of each agent in them.
+    pub parts: Parts,
+}
+
+impl Episodes {
+    /// Notes whose episodes have begun and ended. Returns whether every agent has played a whole one. `updates`: those so far.
+    pub fn note(&mut self, seen: &Seen, updates: u32) -> bool {
+        let (now, first) = (self.rollout.len() as u32, updates == 0 && self.rollout.is_empty());
+        self.parts.note(seen, now, first)
+    }
+
+    /// Returns about how many bytes an agent takes, if what it sees in a round takes so many. How long episodes are is not known.
+    #[must_use]
+    pub fn bytes(row: usize) -> usize {
+        500 * (row + 8)
+    }
+}
+
+impl Experience for Episodes {
+    type Decision = u16;
+
+    fn decided(&self, who: AgentId) -> Option<u16> {
+        self.rollout.decided(who)
     }
 }

@@ -23,7 +23,7 @@ pub mod testing;
 
 pub use data::{Data, DataSource, Outcomes};
 pub use decision::Decision;
-pub use episodes::Parts;
+pub use episodes::{Episodes, Parts};
 pub use file::{About, Player, net};
 pub use kept::Kept;
 pub use learner::{
@@ -37,7 +37,7 @@ pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
 pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
 pub use senses::{Identity, RewardSource, Seen, Senses, any_offered};
-pub use teams::{Teams, Together, marked, own_first};
+pub use teams::{Teams, Together, one_hot, own_first};
 
 use polity_kernel::rng::Draws;
 use polity_nn::argmax;

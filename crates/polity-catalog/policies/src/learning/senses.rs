@@ -251,6 +251,15 @@ impl Senses {
         })
     }
 
+    /// Refuses a world without episodes, for a learner that learns from whole ones.
+    ///
+    /// # Errors
+    /// Such a world.
+    pub fn check_episodes(&self, setup: &PolicySetup<'_>) -> Result<(), Invalid> {
+        let message = format!("the world `{}` has no episodes, which it learns from", setup.world);
+        Invalid::unless(self.ended.is_some(), "kind", message)
+    }
+
     /// Returns the names of the numbers that it sees.
     #[must_use]
     pub fn numbers(&self) -> Vec<String> {

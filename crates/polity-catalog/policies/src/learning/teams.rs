@@ -130,9 +130,9 @@ pub fn own_first(of: &Array, seats: usize) -> Array {
     Array::new(of.rows(), seats * of.columns(), data)
 }
 
-/// Returns rows with a 1 at each choice, and 0 elsewhere.
+/// Returns a row for each choice, with a 1 at the choice and 0 elsewhere.
 #[must_use]
-pub fn marked(choices: impl Iterator<Item = usize>, columns: usize) -> Array {
+pub fn one_hot(choices: impl Iterator<Item = usize>, columns: usize) -> Array {
     let mut rows = Array::EMPTY;
     let mut row = vec![0.0; columns];
     for choice in choices {

@@ -2,7 +2,7 @@
 
 use super::contrast::Pairs;
 use super::league::Versions;
-use super::perturb::Kept;
+use super::perturb::Ranked;
 use crate::learning::{Decisions, Experience, Rollout, Seen, Start};
 use polity_kernel::digest::DigestVec;
 use polity_kernel::{AgentId, Invalid};
@@ -65,7 +65,7 @@ pub struct Lived {
     /// Weights of the past, which opponents play.
     pub versions: Versions,
     /// Weights of the past, from which perturbations are drawn.
-    pub kept: Kept,
+    pub kept: Ranked,
 }
 
 impl Experience for Lived {

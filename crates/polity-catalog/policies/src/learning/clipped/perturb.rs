@@ -51,7 +51,7 @@ pub enum Candidates {
 
 /// The weights from which random ones are drawn, with their ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kept(DigestVec<(f32, Arc<Weights>)>);
+pub struct Ranked(DigestVec<(f32, Arc<Weights>)>);
 
 /// A source of perturbations.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Perturb {
     }
 
     /// Ranks weights by the rewards that they got, and keeps them if they are among the best.
-    pub fn keep(&self, kept: &mut Kept, weights: &Weights, rewards: &[f32], draws: &mut Draws) {
+    pub fn keep(&self, kept: &mut Ranked, weights: &Weights, rewards: &[f32], draws: &mut Draws) {
         let rank = match self.source.from {
             Candidates::Best => rewards.iter().sum::<f32>() / rewards.len().max(1) as f32,
             Candidates::Any => draws.unit() as f32,
@@ -93,7 +93,7 @@ impl Perturb {
     }
 
     /// Moves weights if it is time after so many updates.
-    pub fn perturb(&self, kept: &Kept, weights: &mut Weights, updates: u32, draws: &mut Draws) {
+    pub fn perturb(&self, kept: &Ranked, weights: &mut Weights, updates: u32, draws: &mut Draws) {
         if !updates.is_multiple_of(self.source.every) {
             return;
         }

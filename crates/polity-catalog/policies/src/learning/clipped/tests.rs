@@ -4,7 +4,7 @@
 use super::contrast::Pairs;
 use super::latent::{Latent, LatentSource};
 use super::memory::{LearnsFrom, Lived, MemorySource, Recurrent, Sequences};
-use super::perturb::{Candidates, Kept, Perturb, PerturbSource};
+use super::perturb::{Candidates, Perturb, PerturbSource, Ranked};
 use super::turns::{Symmetry, Turns};
 use crate::learning::{Decisions, Model, NONE, Rollout, Seen, Step, Teams, Together};
 use polity_kernel::AgentId;
@@ -325,7 +325,7 @@ fn perturbed_weights_move_towards_the_best_ones_of_the_past() {
     let of = |weights: &Weights| -> Vec<f32> { weights.iter().map(|tensor| tensor.array.data()[0]).collect() };
     // Of four weights those with the rewards 5 and 4 are kept.
     let perturb = Perturb::open(source(Candidates::Best), &weights(7.0)).unwrap();
-    let mut kept = Kept::default();
+    let mut kept = Ranked::default();
     for (value, reward) in [(1.0, 2.0), (2.0, 5.0), (9.0, -1.0), (2.0, 4.0)] {
         perturb.keep(&mut kept, &weights(value), &[reward, reward], &mut draws);
     }
@@ -337,7 +337,7 @@ fn perturbed_weights_move_towards_the_best_ones_of_the_past() {
     // Noise has the size of the first weights: 7 on average over both matrices, and half of it is added.
     let perturb = Perturb::open(source(Candidates::Noise), &weights(7.0)).unwrap();
     let mut present = weights(0.0);
-    perturb.perturb(&Kept::default(), &mut present, 3, &mut draws);
+    perturb.perturb(&Ranked::default(), &mut present, 3, &mut draws);
     let data = present[1].array.data();
     let mean = data.iter().sum::<f32>() / 1e4;
     let deviation = (data.iter().map(|x| x * x).sum::<f32>() / 1e4).sqrt();
