@@ -13,6 +13,7 @@ compared to 1e-6.
 """
 import json
 import math
+import os
 import random
 import sys
 import warnings
@@ -808,7 +809,200 @@ class ItemGathering(Original):
         return seen
 
 
-ALL = [Pendulum, Spread, Tag, SpeakerListener, Foraging, PredatorPrey, Overcooked, GridRoom, Warehouse, ItemGathering]
+class NeuralMmo(Original):
+    """The first Neural MMO (openai/neural-mmo), from a folder that POLITY_NEURAL_MMO names. Its rules run as they are. Replaced are its map files
+    by maps of ours, its rule of who is born next and where, and Ray, with which it spreads realms over processes."""
+
+    kind, exact = "neural-mmo", True
+    WAYS = {"stay": (0, 0), "up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+    REACH = {"melee": 1, "throw": 2, "freeze": 3}
+    MARKS = {".": "GRASS", "o": "GRASS", "f": "FOREST", "w": "WATER", "s": "STONE", "x": "LAVA"}
+    MAPS = [
+        ["xxxxxxxxxx", "xoooooooox", "xo.ffww.ox", "xoff.ws.ox", "xo.ss.f.ox", "xof.ff.wox", "xowf.sf.ox", "xoooooooox", "xxxxxxxxxx"],
+        ["xxxxxxx", "xooooox", "xof.wox", "xofsfox", "xow.fox", "xooooox", "xxxxxxx"],
+        ["xxxxxxxx", "xffoffwx", "xwffoffx", "xfwf.ffx", "xxxxxxxx"],
+        ["xxxxxx", "xofwox", "xo.fox", "xxxxxx"],
+        ["xxxxxxxxxxxxxxxx", "xoooooooooooooox", "xo.f.w..s.f.w.ox", "xof.ff.w..ff.wox", "xos.f.ww.s.f..ox", "xo..w..f.f..s.ox", "xoooooooooooooox", "xxxxxxxxxxxxxxxx"],
+    ]
+
+    def __init__(self):
+        import types
+
+        sys.path.insert(0, os.environ["POLITY_NEURAL_MMO"])
+        ray = types.ModuleType("ray")
+        ray.remote, ray.init, ray.get, ray.put = (lambda of: of), None, None, None
+        sys.modules["ray"] = ray
+        # It makes networks and draws pictures with these, which no rule needs.
+        for name in ["forge.trinity", "forge.trinity.god"]:
+            sys.modules[name] = types.ModuleType(name)
+        sys.modules["forge.trinity"].God = lambda config, args: None
+        import configs
+        from forge.blade.action import v2
+        from forge.blade.core import map as maps
+        from forge.blade.core import realm, tile
+        from forge.blade.lib.enums import Material
+
+        self.configs, self.actions, self.maps, self.realms, self.tile, self.material = configs, v2, maps, realm, tile, Material
+        self.moves = {"melee": v2.Melee, "throw": v2.Range, "freeze": v2.Mage}
+
+    def begin(self, draws):
+        rows = draws.choice(self.MAPS)
+        # The program's maps have a wide border of lava. In it agents cannot enter the first row and the first column.
+        edge = "x" * (len(rows[0]) + 2)
+        self.draws, self.rows = draws, [edge, *[f"x{row}x" for row in rows], edge]
+        self.seats, populations = draws.choice([(1, 1), (3, 1), (4, 2), (9, 3), (16, 2)])
+        config = self.configs.Chaos(NENT=self.seats, NPOP=populations)
+        config.SPAWN = self.place
+        self.size = (len(self.rows), len(self.rows[0]))
+        self.params = {"map": self.rows, "players": self.seats, "populations": populations, "sight": draws.choice([1, 2, 3, 5]), "steps": 1000}
+        self.starts = [(r, c) for r, row in enumerate(self.rows) for c, mark in enumerate(row) if mark == "o"]
+
+        def load(path, tiles, counts):
+            made = np.zeros(self.size, dtype=object)
+            for r, row in enumerate(self.rows):
+                for c, mark in enumerate(row):
+                    made[r, c] = self.tile.Tile(self.material[self.MARKS[mark]].value, r, c, counts, mark)
+            return made
+
+        self.maps.loadTiled = load
+        self.realm = self.realms.VecEnvRealm(config, None, 0)
+        self.realm.god = self
+        cull = self.realm.cullDead
+
+        def culled(dead):
+            self.dead = list(dead)
+            self.waiting += dead
+            cull(dead)
+
+        self.realm.cullDead = culled
+        self.tile.np = np
+        np.random.seed(draws.randrange(2**31))
+        self.waiting, self.steps = list(range(self.seats)), 0
+        self.died, self.lives, self.lived, self.start = [False] * self.seats, [0] * self.seats, [0] * self.seats, None
+        self.realm.spawn()
+        self.realm.stepEnv()
+
+    # What the program asks for: where a life begins, and whose it is.
+    def place(self):
+        self.start = self.draws.choice(self.starts)
+        return self.start
+
+    def spawn(self):
+        seat = self.waiting.pop(0)
+        self.lives[seat] += 1
+        population = seat // (self.seats // self.params["populations"])
+        return seat, (population, None)
+
+    def cull(self, population):
+        pass
+
+    def index(self, cell):
+        return cell[0] * self.size[1] + cell[1]
+
+    def tiles(self):
+        return [tile for row in self.realm.world.env.tiles for tile in row]
+
+    def bare(self):
+        return [i for i, tile in enumerate(self.tiles()) if tile.tex == "f" and tile.capacity == 0]
+
+    def state(self):
+        players = [None] * self.seats
+        for seat, it in self.realm.desciples.items():
+            at = {"x": int(it.pos[1]), "y": int(it.pos[0])}
+            needs = {"food": it.food.val, "water": it.water.val, "health": it.health.val}
+            players[seat] = {"at": at, **needs, "age": it.timeAlive, "frozen": it.freeze}
+        return {
+            "tiles": [mark for row in self.rows for mark in row], "bare": [self.bare()], "players": players,
+            "order": list(self.realm.desciples), "waiting": list(self.waiting), "died": list(self.died), "lives": list(self.lives),
+            "lived": list(self.lived), "steps": self.steps,
+        }
+
+    def luck(self):
+        return {"luck": [[[self.index(self.starts[0])], []]]}
+
+    def target(self, own, reach):
+        """The nearest other within reach, of several the oldest."""
+        far = lambda it: max(abs(own.pos[0] - it.pos[0]), abs(own.pos[1] - it.pos[1]))  # noqa: E731
+        near = [it for it in self.realm.desciples.values() if it is not own and far(it) <= reach]
+        return min(near, key=far) if near else None
+
+    def choose(self, draws):
+        """Each attacks, or goes to something that it needs, or anywhere."""
+        chosen = [None] * self.seats
+        for seat, own in self.realm.desciples.items():
+            possible = [name for name, reach in self.REACH.items() if self.target(own, reach)]
+            if possible and draws.random() < 0.25:
+                chosen[seat] = draws.choice(possible)
+                continue
+            wanted = "w" if own.water.val < own.food.val else "f"
+            cells = [(r, c) for r, row in enumerate(self.rows) for c, mark in enumerate(row) if mark == wanted]
+            if not cells or draws.random() < 0.3:
+                chosen[seat] = draws.choice(list(self.WAYS))
+                continue
+            r, c = min(cells, key=lambda cell: abs(cell[0] - own.pos[0]) + abs(cell[1] - own.pos[1]) + draws.random() / 2)
+            ways = [(c > own.pos[1], "right"), (c < own.pos[1], "left"), (r > own.pos[0], "down"), (r < own.pos[0], "up")]
+            chosen[seat] = draws.choice([name for holds, name in ways if holds] or ["stay"])
+        return chosen
+
+    def step(self, actions):
+        decisions, before = [], list(self.realm.desciples)
+        for seat, own in self.realm.desciples.items():
+            action = actions[seat] or "stay"
+            target = self.target(own, self.REACH[action]) if action in self.REACH else own
+            attack = self.moves.get(action, self.actions.Melee)
+            decisions.append((seat, (self.actions.Move, attack), (self.WAYS.get(action, (0, 0)), (target,)), None))
+        self.dead, self.start = [], None
+        self.realm.stepEnts(decisions)
+        self.realm.spawn()
+        bare = self.bare()
+        self.realm.stepEnv()
+        self.steps += 1
+        left, start = self.bare(), self.start or self.starts[0]
+        self.chance = {"luck": [[[self.index(start)], [i for i in bare if i not in left]]]}
+        self.died = [seat in self.dead for seat in range(self.seats)]
+        rewards = [0.0] * self.seats
+        for seat in before:
+            rewards[seat] = -1.0 if seat in self.dead else 1.0
+            self.lived[seat] += seat not in self.dead
+        over = self.steps >= 1000
+        return rewards, over, over
+
+    def written(self, actions):
+        return "".join(action[0] if action else "-" for action in actions)
+
+    def seen(self):
+        sight, width = self.params["sight"], 2 * self.params["sight"] + 1
+        seen = []
+        for seat in range(self.seats):
+            own = ["died", "food", "water", "health", "frozen", "immune", "age", "x", "y"]
+            channels = ["food", "water", "stone", "lava", "agents"] + ["kin"] * (self.params["populations"] > 1)
+            cells = [f"{channel}-{x}-{y}" for channel in channels for x in range(width) for y in range(width)]
+            numbers = {**dict.fromkeys(own + cells, 0.0), "died": float(self.died[seat])}
+            it = self.realm.desciples.get(seat)
+            if it is not None:
+                r, c = it.pos
+                numbers.update({"food": it.food.val / 32, "water": it.water.val / 32, "health": it.health.val / 10, "age": it.timeAlive / 100})
+                # It cannot move in the next step, at whose start the program counts one down.
+                numbers.update({"frozen": float(it.freeze > 1), "immune": float(it.immune)})
+                numbers.update({"x": c / (self.size[1] - 1), "y": r / (self.size[0] - 1)})
+                for x in range(width):
+                    for y in range(width):
+                        cell = (r + y - sight, c + x - sight)
+                        inside = 0 <= cell[0] < self.size[0] and 0 <= cell[1] < self.size[1]
+                        tile = self.realm.world.env.tiles[cell] if inside else None
+                        index = tile.state.index if inside else 0
+                        # Scrub is what the program shows for a forest without food.
+                        for name, of in [("food", 4), ("water", 1), ("stone", 5), ("lava", 0)]:
+                            numbers[f"{name}-{x}-{y}"] = float(index == of)
+                        others = [other for other in tile.ents.values() if other is not it] if inside else []
+                        numbers[f"agents-{x}-{y}"] = float(len(others))
+                        if self.params["populations"] > 1:
+                            numbers[f"kin-{x}-{y}"] = float(sum(other.colorInd == it.colorInd for other in others))
+            seen.append(numbers)
+        return seen
+
+
+ALL = [Pendulum, Spread, Tag, SpeakerListener, Foraging, PredatorPrey, Overcooked, GridRoom, Warehouse, ItemGathering, NeuralMmo]
 WORLDS = {world.kind: world for world in ALL}
 
 

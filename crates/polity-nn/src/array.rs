@@ -161,6 +161,14 @@ impl Array {
         Array { rows: rows.len(), columns: self.columns, data }
     }
 
+    /// Returns the chosen columns, in that order.
+    #[must_use]
+    pub fn select(&self, columns: &[u32]) -> Self {
+        let mut data = Vec::with_capacity(self.rows * columns.len());
+        (0..self.rows).for_each(|row| data.extend(columns.iter().map(|column| self.row(row)[*column as usize])));
+        Array { rows: self.rows, columns: columns.len(), data }
+    }
+
     /// Returns the matrix of `f` of every number.
     #[must_use]
     #[inline(always)]

@@ -16,6 +16,16 @@ pub enum Activation {
     Relu,
 }
 
+impl Activation {
+    /// Returns the function of a batch.
+    pub fn on(self, tape: &mut Tape<'_>, x: Var) -> Var {
+        match self {
+            Activation::Tanh => tape.tanh(x),
+            Activation::Relu => tape.relu(x),
+        }
+    }
+}
+
 /// A dense layer: `x·w + b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dense {
@@ -88,14 +98,61 @@ impl Mlp {
     fn through(&self, tape: &mut Tape<'_>, mut x: Var, on: fn(&Dense, &mut Tape<'_>, Var) -> Var) -> Var {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {
-                x = match self.activation {
-                    Activation::Tanh => tape.tanh(x),
-                    Activation::Relu => tape.relu(x),
-                };
+                x = self.activation.on(tape, x);
             }
             x = on(layer, tape, x);
         }
         x
+    }
+}
+
+/// A convolution of pictures, with a stride of 1 and without a border (LeCun et al. 1989). A picture is a row of numbers: pixel by pixel, row
+/// by row, and all channels of a pixel side by side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convolution {
+    filters: Dense,
+    /// The columns of a picture that make up each patch, patch by patch.
+    patches: Vec<u32>,
+    /// Numbers of a patch.
+    patch: usize,
+    size: [usize; 3],
+}
+
+impl Convolution {
+    /// Makes a layer. `[height, width, channels]`: the size of a picture. `[side, filters]`: the side of the square patches, at most that of a
+    /// picture, and what is made of each.
+    pub fn new(
+        weights: &mut Weights,
+        name: &str,
+        [height, width, channels]: [usize; 3],
+        [side, filters]: [usize; 2],
+        draws: &mut Draws,
+    ) -> Self {
+        let patch = side * side * channels;
+        let dense = Dense::new(weights, name, [patch, filters], std::f64::consts::SQRT_2, draws);
+        let [rows, columns] = [height, width].map(|pixels| pixels + 1 - side);
+        let mut patches = Vec::with_capacity(rows * columns * patch);
+        for (top, left) in (0..rows).flat_map(|top| (0..columns).map(move |left| (top, left))) {
+            for row in top..top + side {
+                let first = (row * width + left) * channels;
+                patches.extend((first..first + side * channels).map(|column| column as u32));
+            }
+        }
+        Convolution { filters: dense, patches, patch, size: [rows, columns, filters] }
+    }
+
+    /// Returns the height, the width and the channels of what the layer makes of a picture.
+    #[must_use]
+    pub fn size(&self) -> [usize; 3] {
+        self.size
+    }
+
+    /// Returns what the layer makes of a batch of pictures: pictures of [`Convolution::size`].
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let patches = tape.select(x, self.patches.clone());
+        let patches = tape.reshape(patches, self.patch);
+        let made = self.filters.on(tape, patches);
+        tape.reshape(made, self.size.iter().product())
     }
 }
 

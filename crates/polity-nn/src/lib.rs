@@ -16,7 +16,7 @@ pub use adam::{Adam, clip};
 pub use array::{Array, argmax};
 pub use block::{BLOCK, Gradients, gradients, outputs};
 pub use file::{Unreadable, read, write};
-pub use layers::{Activation, Attention, Dense, Experts, Gru, Mlp, SoftExperts, orthonormal};
+pub use layers::{Activation, Attention, Convolution, Dense, Experts, Gru, Mlp, SoftExperts, orthonormal};
 pub use tape::{Tape, Var};
 pub use weights::{Mismatch, NotFinite, Tensor, Weights};
 

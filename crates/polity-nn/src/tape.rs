@@ -31,6 +31,7 @@ enum Op {
     RowSums(Var),
     Sum(Var),
     Columns(Var, usize),
+    Select(Var, Vec<u32>),
     Join(Vec<Var>),
     Rows(Var, Vec<u32>),
     Stack(Vec<Var>),
@@ -211,6 +212,11 @@ impl<'w> Tape<'w> {
         self.put(value, Op::Columns(x, first))
     }
 
+    /// Returns the chosen columns, in that order. A column may be chosen several times.
+    pub fn select(&mut self, x: Var, columns: Vec<u32>) -> Var {
+        self.put(self.value(x).select(&columns), Op::Select(x, columns))
+    }
+
     /// Returns the columns of several matrices with the same number of rows, side by side.
     pub fn join(&mut self, parts: &[Var]) -> Var {
         let rows = parts.first().map_or(0, |first| self.value(*first).rows());
@@ -376,6 +382,16 @@ impl<'w> Tape<'w> {
                         to[*first..*first + g.columns()].copy_from_slice(g.row(row));
                     }
                     give(*x, to);
+                }
+                Op::Select(x, columns) => {
+                    if self.depends(*x) {
+                        let mut to = zeros(of(*x));
+                        let width = to.columns().max(1);
+                        for (row, to) in to.data_mut().chunks_exact_mut(width).enumerate() {
+                            columns.iter().zip(g.row(row)).for_each(|(column, g)| to[*column as usize] += g);
+                        }
+                        give(*x, to);
+                    }
                 }
                 Op::Join(parts) => {
                     let mut first = 0;

@@ -496,3 +496,40 @@ fn orthonormal_rows_are_so_and_have_slopes() {
         tape.sum(sum)
     });
 }
+
+#[test]
+fn gradients_of_convolutions_are_slopes_and_patches_are_those_of_plain_sums() {
+    let mut draws = draws(10);
+    let mut weights = Weights::default();
+    let first = Convolution::new(&mut weights, "first", [4, 5, 2], [2, 3], &mut draws);
+    let second = Convolution::new(&mut weights, "second", first.size(), [3, 2], &mut draws);
+    assert_eq!((first.size(), second.size()), ([3, 4, 3], [1, 2, 2]));
+    let x = random(3, 4 * 5 * 2, &mut draws);
+    let start = Mlp::new(&mut weights, "start", &[40, 40], Activation::Tanh, 1.0, &mut draws);
+    check(&weights, |tape| {
+        let x = tape.input(x.clone());
+        let picture = start.on(tape, x);
+        let made = first.on(tape, picture);
+        let made = tape.tanh(made);
+        let made = second.on(tape, made);
+        let square = tape.square(made);
+        tape.sum(square)
+    });
+    let mut tape = Tape::new(&weights);
+    let input = tape.input(x.clone());
+    let made = first.on(&mut tape, input);
+    let filters = &weights.iter().find(|tensor| tensor.name == "first.weight").unwrap().array;
+    for row in 0..3 {
+        for (top, left, filter) in [(0, 0, 0), (2, 3, 1), (1, 2, 2)] {
+            let mut expected = 0.0;
+            for (i, (y, x_, channel)) in
+                (0..2).flat_map(|y| (0..2).flat_map(move |x| (0..2).map(move |c| (y, x, c)))).enumerate()
+            {
+                let pixel = x.row(row)[((top + y) * 5 + left + x_) * 2 + channel];
+                expected += f64::from(pixel) * f64::from(filters.row(i)[filter]);
+            }
+            let found = f64::from(tape.value(made).row(row)[(top * 4 + left) * 3 + filter]);
+            assert!((found - expected).abs() < 1e-5, "{row} {top} {left} {filter}: {found}, not {expected}");
+        }
+    }
+}

@@ -71,6 +71,13 @@ impl Size {
         usize::from(cell.y) * usize::from(self.width) + usize::from(cell.x)
     }
 
+    /// Returns the cell at a place in that order.
+    #[must_use]
+    pub fn cell(self, index: usize) -> Cell {
+        let width = usize::from(self.width);
+        Cell { x: (index % width) as u8, y: (index / width) as u8 }
+    }
+
     /// Returns whether a cell is on the grid.
     #[must_use]
     pub fn has(self, cell: Cell) -> bool {
@@ -126,6 +133,7 @@ mod tests {
         assert_eq!(size.around(corner, &[NORTH, EAST, WEST]).count(), 2);
         let all: Vec<usize> = size.all().map(|cell| size.index(cell)).collect();
         assert_eq!(all, [0, 1, 2, 3, 4, 5]);
+        assert!(size.all().all(|cell| size.cell(size.index(cell)) == cell));
         assert_eq!(size.beyond(corner, [-3, 0]), None);
         assert_eq!(corner.steps_to(Cell { x: 0, y: 0 }), 3);
         assert_eq!(corner.offset(Cell { x: 0, y: 1 }), [-2, 0]);

@@ -41,7 +41,7 @@ struct Stretch {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Moves {
-    /// The first letters of the names of the actions.
+    /// The first letters of the names of the actions, `-` for no move.
     Letters(String),
     /// The name of the action, or its name and its argument; nothing for no move.
     Named(Vec<Json>),
@@ -59,7 +59,7 @@ impl Moves {
         };
         match self {
             Moves::Letters(letters) => {
-                (0..).zip(letters.chars()).map(|(seat, letter)| (seat, letter.to_string(), Vec::new())).collect()
+                (0..).zip(letters.chars()).filter(|(_, letter)| *letter != '-').map(|(seat, letter)| (seat, letter.to_string(), Vec::new())).collect()
             }
             Moves::Named(moves) => (0..).zip(moves).filter_map(named).collect(),
         }

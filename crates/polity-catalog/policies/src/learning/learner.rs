@@ -11,7 +11,7 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::WeightsSource;
 use polity_kernel::{AgentId, Invalid, Plain};
 use polity_nn::{
-    Activation, Adam, Array, Attention, Dense, Gradients, Gru, Mlp, NotFinite, SoftExperts, Weights, clip,
+    Activation, Adam, Array, Attention, Convolution, Dense, Gradients, Gru, Mlp, NotFinite, SoftExperts, Weights, clip,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -302,6 +302,11 @@ impl Start {
     /// Makes a dense layer.
     pub fn dense(&mut self, name: &str, sizes: [usize; 2]) -> Dense {
         Dense::new(&mut self.first, name, sizes, 1.0, &mut self.draws)
+    }
+
+    /// Makes a convolution of pictures of this height, width and number of channels, with patches of this side and so many filters.
+    pub fn convolution(&mut self, name: &str, size: [usize; 3], [side, filters]: [usize; 2]) -> Convolution {
+        Convolution::new(&mut self.first, name, size, [side, filters], &mut self.draws)
     }
 
     /// Makes an attention layer from a query and entities to so many numbers.

@@ -1,6 +1,7 @@
 //! Proximal policy optimisation, with a critic that sees what an agent sees or what its whole team sees.
 
 mod contrast;
+mod convolution;
 mod latent;
 mod league;
 mod memory;
@@ -16,6 +17,8 @@ mod update;
 use super::{
     Choose, Identity, Learner, LearnerParams, Model, Now, Player, Seen, Start, Step, Teams, Together, Trained,
 };
+pub use convolution::ConvolutionSource;
+use convolution::Pictures;
 use latent::Latent;
 pub use latent::LatentSource;
 use league::League;
@@ -33,7 +36,7 @@ use polity_nn::{Array, NotFinite, Tape, Var, Weights, outputs};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 pub use trunk::ExpertsSource;
-use trunk::Trunk;
+use trunk::{Mixture, Trunk};
 pub use turns::Symmetry;
 use turns::Turns;
 
@@ -167,17 +170,29 @@ impl<K: Kind> Learner for Clipped<K> {
             let messages = params.messages.map(|_| "messages: ...".to_owned());
             let symmetry = params.symmetry.map(|symmetry| format!("symmetry: {}", symmetry.name()));
             let experts = params.experts.as_ref().map(|_| "experts: ...".to_owned());
+            let convolution = params.convolution.as_ref().map(|_| "convolution: ...".to_owned());
             let latent = params.latent.map(|_| "latent: ...".to_owned());
-            about.network =
-                [messages, symmetry, experts, latent].into_iter().flatten().reduce(|all, key| format!("{all}, {key}"));
+            about.network = [messages, symmetry, experts, convolution, latent]
+                .into_iter()
+                .flatten()
+                .reduce(|all, key| format!("{all}, {key}"));
         }
         let experts = params.experts.as_ref();
         let why = "needs a critic that sees what the agent sees: `critic: alone`";
         Invalid::unless(experts.is_none() || teams.is_none(), "experts", why)?;
         let inputs = params.latent.map_or(inputs, |source| source.size);
         let seen = inputs * teams.as_ref().map_or(1, Teams::seats);
-        let policy = Trunk::open(experts, &mut start, "policy", [inputs + heard + remembered, choices], 0.01)?;
-        let value = Trunk::open(experts, &mut start, "value", [seen + remembered, 1], 1.0)?;
+        let mut open = |name: &str, views: usize, sizes: [usize; 2], gain: f64| {
+            if let Some(source) = &params.convolution {
+                return Pictures::open(source, &mut start, name, views, sizes, gain).map(Trunk::Pictures);
+            }
+            match experts {
+                Some(source) => Mixture::open(source, &mut start, name, sizes, gain).map(Trunk::Mixture),
+                None => Ok(Trunk::Plain(start.net(name, sizes, gain))),
+            }
+        };
+        let policy = open("policy", 1, [inputs + heard + remembered, choices], 0.01)?;
+        let value = open("value", teams.as_ref().map_or(1, Teams::seats), [seen + remembered, 1], 1.0)?;
         if let Some(source) = &params.weights {
             start.take(source, setup)?;
         }

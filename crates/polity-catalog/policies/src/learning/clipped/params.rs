@@ -1,6 +1,8 @@
 //! Parameters of proximal policy optimisation.
 
-use super::{ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, PerturbSource, Symmetry};
+use super::{
+    ConvolutionSource, ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, PerturbSource, Symmetry,
+};
 use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
@@ -22,6 +24,8 @@ params! {
         latent: Option<LatentSource> = None,
         /// A mixture of experts for several tasks, in place of networks whose layers all tasks share. Default: none.
         experts: Option<ExpertsSource> = None,
+        /// Convolutions of what is seen of cells. Default: none.
+        convolution: Option<ConvolutionSource> = None,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,
         /// Opponents from the learner's own past. Default: all agents of the cohort learn.
@@ -66,6 +70,11 @@ impl Params {
             self.experts.is_none() || alone && self.latent.is_none(),
             "experts",
             "does not go with `memory`, `messages`, `latent` or `symmetry`",
+        )?;
+        Invalid::unless(
+            self.convolution.is_none() || self.experts.is_none() && self.latent.is_none(),
+            "convolution",
+            "does not go with `experts` or `latent`",
         )?;
         let plain = self.messages.is_none() && self.symmetry.is_none();
         Invalid::unless(self.latent.is_none() || plain, "latent", "does not go with `messages` or `symmetry`")?;

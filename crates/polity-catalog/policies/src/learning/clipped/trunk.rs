@@ -1,8 +1,9 @@
-//! Networks whose first layers are a mixture of experts.
+//! Networks, plain or with other first layers: a mixture of experts, or convolutions.
 
+use super::Pictures;
 use crate::learning::{Start, check_layers};
 use polity_kernel::Invalid;
-use polity_nn::{Activation, Array, Dense, Mlp, Tape, Var, orthonormal};
+use polity_nn::{Activation, Dense, Mlp, Tape, Var, orthonormal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -43,15 +44,31 @@ pub enum Gate {
     Own,
 }
 
-/// A network, perhaps with a mixture of experts before it.
+/// A network.
 #[derive(Clone, Debug)]
-pub struct Trunk {
-    experts: Option<Mixture>,
-    net: Mlp,
+pub enum Trunk {
+    /// Dense layers.
+    Plain(Mlp),
+    /// A mixture of experts before them.
+    Mixture(Mixture),
+    /// Convolutions before them.
+    Pictures(Pictures),
 }
 
+impl Trunk {
+    /// Returns what the network makes of a batch.
+    pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        match self {
+            Trunk::Plain(net) => net.on(tape, x),
+            Trunk::Mixture(mixture) => mixture.on(tape, x),
+            Trunk::Pictures(pictures) => pictures.on(tape, x),
+        }
+    }
+}
+
+/// A network whose first layers are a mixture of experts.
 #[derive(Clone, Debug)]
-struct Mixture {
+pub struct Mixture {
     experts: Vec<Mlp>,
     /// `None`: each task has its own expert.
     gate: Option<Dense>,
@@ -59,26 +76,24 @@ struct Mixture {
     /// Whether the layers after the experts see the task, too.
     told: bool,
     orthogonal: bool,
-    /// Matrices of 0 and 1 that pick what experts see, and what tells the task.
-    state: Array,
-    task: Array,
+    /// The columns that experts see, and those that tell the task.
+    state: Vec<u32>,
+    task: Vec<u32>,
+    net: Mlp,
 }
 
-impl Trunk {
-    /// Makes a network from what is seen, and `more` numbers, to `outputs`. `gain`: that of its last layer.
+impl Mixture {
+    /// Makes a network from what is seen to `outputs`. `gain`: that of its last layer.
     ///
     /// # Errors
     /// Experts of sizes out of range, or by numbers that are not seen.
     pub fn open(
-        source: Option<&ExpertsSource>,
+        source: &ExpertsSource,
         start: &mut Start,
         name: &str,
-        [inputs, outputs]: [usize; 2],
+        [_, outputs]: [usize; 2],
         gain: f64,
     ) -> Result<Self, Invalid> {
-        let Some(source) = source else {
-            return Ok(Trunk { experts: None, net: start.net(name, [inputs, outputs], gain) });
-        };
         Invalid::within(1..=64, "experts.count", source.count)?;
         Invalid::within(1..=1_024, "experts.size", source.size)?;
         let message = format!("{} orthogonal rows need at least as many numbers each", source.count);
@@ -114,42 +129,28 @@ impl Trunk {
         let told = !own && !all;
         let seen = source.size + if told { by.len() } else { 0 };
         let net = start.net_with(name, [seen, outputs], (&source.then, activation), gain);
-        let picks = |columns: &[usize]| {
-            let mut matrix = Array::zeros(inputs, columns.len());
-            columns.iter().enumerate().for_each(|(to, from)| matrix.data_mut()[from * columns.len() + to] = 1.0);
-            matrix
-        };
-        let mixture = Mixture {
+        let columns = |of: Vec<usize>| of.into_iter().map(|column| column as u32).collect();
+        Ok(Mixture {
             experts,
             gate,
             softmax: source.gate == Gate::Softmax,
             told,
             orthogonal: source.orthogonal,
-            state: picks(&rest),
-            task: picks(&by),
-        };
-        Ok(Trunk { experts: Some(mixture), net })
+            state: columns(rest),
+            task: columns(by),
+            net,
+        })
     }
 
     /// Returns what the network makes of a batch.
-    pub fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
-        match &self.experts {
-            None => self.net.on(tape, x),
-            Some(mixture) => {
-                let x = mixture.on(tape, x);
-                self.net.on(tape, x)
-            }
-        }
-    }
-}
-
-impl Mixture {
-    /// Returns what the experts make of a batch, weighed by task, and the task.
     fn on(&self, tape: &mut Tape<'_>, x: Var) -> Var {
-        let [state, task] = [&self.state, &self.task].map(|columns| {
-            let (matrix, none) = (tape.input(columns.clone()), tape.input(Array::zeros(1, columns.columns())));
-            tape.affine(x, matrix, none)
-        });
+        let mixed = self.mixed(tape, x);
+        self.net.on(tape, mixed)
+    }
+
+    /// Returns what the experts make of a batch, weighed by task, and the task.
+    fn mixed(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let [state, task] = [&self.state, &self.task].map(|columns| tape.select(x, columns.clone()));
         let mut parts: Vec<Var> = self.experts.iter().map(|expert| expert.on(tape, state)).collect();
         if self.orthogonal {
             parts = orthonormal(tape, &parts);
