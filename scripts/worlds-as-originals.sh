@@ -3,7 +3,7 @@
 # 10,000 actions each, through the Python package (`scripts/peers/worlds.py` says what is compared and how, `scripts/peers/jaxmarl_worlds.py` for
 # JaxMARL's versions of some). Fails where they differ. Words after the script's name are the environments to compare; "JaxMARL overcooked" is
 # JaxMARL's version of one. Installs the programs from PyPI into folders of its own, target/peers/worlds and target/peers/jaxmarl, and
-# fetches one file that is not on PyPI from GitHub; POLITY_STAG_HUNT can name a copy of that file. Exit code 75: there is no network.
+# fetches two programs that are not on PyPI from GitHub; POLITY_STAG_HUNT and POLITY_NEURAL_MMO can name copies. Exit code 75: there is no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 repository="$PWD"
@@ -30,6 +30,22 @@ if [ ! -f "$POLITY_STAG_HUNT" ]; then
     mv "$folder/stag_hunt.py.part" "$POLITY_STAG_HUNT"
 fi
 echo "$digest  $POLITY_STAG_HUNT" | sha256sum --check --quiet
+# The first Neural MMO, without its pictures and maps.
+neural_mmo=https://github.com/openai/neural-mmo
+commit=38fd0310bc784de9b86e5144d0e78f4d31005e6b
+if [ -z "${POLITY_NEURAL_MMO:-}" ]; then
+    POLITY_NEURAL_MMO="$PWD/$folder/neural-mmo"
+    if [ "$(git -C "$POLITY_NEURAL_MMO" rev-parse HEAD 2>&1)" != "$commit" ] || [ ! -f "$POLITY_NEURAL_MMO/configs.py" ]; then
+        rm -rf "$POLITY_NEURAL_MMO"
+        { git clone --quiet --filter=blob:none --no-checkout "$neural_mmo" "$POLITY_NEURAL_MMO" &&
+            git -C "$POLITY_NEURAL_MMO" sparse-checkout set --no-cone /forge /configs.py &&
+            git -C "$POLITY_NEURAL_MMO" checkout --quiet "$commit"; } || {
+            echo "neural-mmo needs $neural_mmo, which cannot be fetched; POLITY_NEURAL_MMO can name a copy" >&2
+            exit 75
+        }
+    fi
+fi
+export POLITY_NEURAL_MMO
 python_package "$target"
 worlds=() jaxmarl=()
 for world in "$@"; do

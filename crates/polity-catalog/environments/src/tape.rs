@@ -58,9 +58,11 @@ impl Moves {
             other => Some((seat, other.as_str().unwrap().to_owned(), Vec::new())),
         };
         match self {
-            Moves::Letters(letters) => {
-                (0..).zip(letters.chars()).filter(|(_, letter)| *letter != '-').map(|(seat, letter)| (seat, letter.to_string(), Vec::new())).collect()
-            }
+            Moves::Letters(letters) => (0..)
+                .zip(letters.chars())
+                .filter(|(_, letter)| *letter != '-')
+                .map(|(seat, letter)| (seat, letter.to_string(), Vec::new()))
+                .collect(),
             Moves::Named(moves) => (0..).zip(moves).filter_map(named).collect(),
         }
     }

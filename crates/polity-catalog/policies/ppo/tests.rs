@@ -338,3 +338,30 @@ fn rewards_are_weighed_and_an_episode_can_be_a_part_of_a_longer_game() {
     assert!(refusal("reward", json!({})).contains("name at least one number"));
     assert!(refusal("reward", json!({"gold": 1})).contains("it reads the number `gold`"));
 }
+
+#[test]
+fn pictures_are_learned_from() {
+    let map = json!(["@..1", "....", "1..1"]);
+    let gathering = |world: &Value, more: &Value| {
+        let mut policy = json!({"horizon": 16, "minibatch": 128, "learning_rate": 0.003, "discount": 0.8, "hidden": [16], "activation": "relu"});
+        more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
+        let mut scenario = learners(2, 640, 32, world, &policy);
+        scenario["metrics"] = json!([{"kind": "mean", "of": "episode-return"}]);
+        scenario
+    };
+    let world = json!({"kind": "item-gathering", "map": map, "steps": 8});
+    let learned = reached(&gathering(&world, &json!({"convolution": {"filters": [4, 4], "side": 2}})));
+    assert!(learned > 2.5, "{learned} of 3 items");
+    let cases = [
+        (&world, json!({"convolution": {"filters": []}}), "convolution.filters"),
+        (&world, json!({"convolution": {"filters": [0]}}), "convolution.filters"),
+        (&world, json!({"convolution": {"filters": [4], "side": 4}}), "4 by 3 cells"),
+        (&world, json!({"convolution": {"filters": [4]}, "latent": {"size": 2}}), "`latent`"),
+        (&world, json!({"convolution": {"filters": [4]}, "observe": ["place"]}), "`CHANNEL-X-Y`"),
+        (&world, json!({"convolution": {"filters": [4], "side": 1}, "observe": ["own-0-0", "own-1-1"]}), "`own-1-0`"),
+    ];
+    for (world, policy, expected) in cases {
+        let message = refused(&gathering(world, &policy));
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
+}

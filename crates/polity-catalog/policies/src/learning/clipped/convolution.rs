@@ -35,7 +35,7 @@ pub struct Pictures {
 }
 
 /// Finds the numbers that are about cells. Returns the height, the width and the channels of the picture, and its columns.
-fn picture(numbers: &[String]) -> Result<([usize; 3], Vec<u32>), Invalid> {
+pub fn picture(numbers: &[String]) -> Result<([usize; 3], Vec<u32>), Invalid> {
     let wrong = |message: String| Invalid { key: "convolution".into(), message };
     let cell = |name: &str| {
         let mut parts = name.rsplitn(3, '-');

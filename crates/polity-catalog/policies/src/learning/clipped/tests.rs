@@ -1,7 +1,8 @@
-//! What agents remember when their rounds are gone through again, and networks under turns.
+//! Memories, networks under turns, latent states, perturbations and pictures.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use super::contrast::Pairs;
+use super::convolution::picture;
 use super::latent::{Latent, LatentSource};
 use super::memory::{LearnsFrom, Lived, MemorySource, Recurrent, Sequences};
 use super::perturb::{Candidates, Perturb, PerturbSource, Ranked};
@@ -342,4 +343,26 @@ fn perturbed_weights_move_towards_the_best_ones_of_the_past() {
     let mean = data.iter().sum::<f32>() / 1e4;
     let deviation = (data.iter().map(|x| x * x).sum::<f32>() / 1e4).sqrt();
     assert!(mean.abs() < 0.15 && (deviation - 3.5).abs() < 0.1, "{mean} and {deviation}");
+}
+
+#[test]
+fn numbers_about_cells_are_pixels_side_by_side() {
+    let cells = |channel: &str| {
+        let cells = (0..3).flat_map(|x| (0..2).map(move |y| (x, y)));
+        cells.map(|(x, y)| format!("{channel}-{x}-{y}")).collect::<Vec<_>>()
+    };
+    let mut numbers = vec!["age".to_owned()];
+    numbers.extend(cells("food"));
+    numbers.push("level-1".into());
+    numbers.extend(cells("item-2"));
+    let (size, columns) = picture(&numbers).unwrap();
+    assert_eq!(size, [2, 3, 2]);
+    let names: Vec<&str> = columns.iter().map(|column| numbers[*column as usize].as_str()).collect();
+    let rows = [
+        ["food-0-0", "item-2-0-0", "food-1-0", "item-2-1-0", "food-2-0", "item-2-2-0"],
+        ["food-0-1", "item-2-0-1", "food-1-1", "item-2-1-1", "food-2-1", "item-2-2-1"],
+    ];
+    assert_eq!(names, rows.concat());
+    numbers.retain(|name| name != "food-1-1");
+    assert!(picture(&numbers).unwrap_err().to_string().contains("`food-1-1` is not seen"));
 }
