@@ -55,7 +55,8 @@ LEARNERS = {
         "epsilon_rounds": 500, "epsilon_end": 0.04, "buffer_rounds": 6_000, "stop": 3_400,
     }),
     "reinforce": (CART_POLE, 32, 24_000, {"hidden": [32], "stop": 23_400}),
-    "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.3, "stop": 7_400}),
+    "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.1, "discount": 0.98, "gradient_steps": 4, "learning_rate": 0.0003, "stop": 7_400}),
+    "ppo-continuous": (PENDULUM, 16, 4_001, {"discount": 0.9, "reward_scale": 0.1, "horizon": 200, "learning_rate": 0.001, "stop": 3_600}),
     "sac-continuous": (PENDULUM, 16, 3_000, {"discount": 0.97, "reward_scale": 0.1, "gradient_steps": 4, "stop": 2_600}),
     "vdn": (TWO_STEPS, 16, 806, MIXED),
     "qmix": (TWO_STEPS, 16, 806, MIXED),
@@ -69,7 +70,7 @@ LEARNERS = {
 
 
 def stable_baselines(seed, kind):
-    """PPO and DQN of Stable-Baselines3 on CartPole-v1, and SAC on Pendulum-v1, with the settings of its zoo."""
+    """PPO and DQN of Stable-Baselines3 on CartPole-v1, and PPO and SAC on Pendulum-v1, with the settings of its zoo."""
     import stable_baselines3 as package
     import torch
     from stable_baselines3.common.env_util import make_vec_env
@@ -81,6 +82,12 @@ def stable_baselines(seed, kind):
         learner = package.PPO(
             "MlpPolicy", env, n_steps=32, batch_size=256, gae_lambda=0.8, gamma=0.98, n_epochs=20, ent_coef=0.0,
             learning_rate=falling(0.001), clip_range=falling(0.2), seed=seed, device="cpu",
+        )
+    elif kind == "ppo-pendulum":
+        env, steps = make_vec_env("Pendulum-v1", 4, seed=seed), 100_000
+        learner = package.PPO(
+            "MlpPolicy", env, n_steps=1024, gae_lambda=0.95, gamma=0.9, n_epochs=10, ent_coef=0.0, learning_rate=0.001, clip_range=0.2,
+            use_sde=True, sde_sample_freq=4, seed=seed, device="cpu",
         )
     elif kind == "sac":
         env, steps = make_vec_env("Pendulum-v1", 1, seed=seed), 20_000
@@ -119,6 +126,7 @@ def ippo(seed):
 PEERS = {
     "sb3-ppo": ("torch", PEER_SEEDS, CART_POLE, "Stable-Baselines3 2.9.0, PPO", lambda seed: stable_baselines(seed, "ppo")),
     "sb3-dqn": ("torch", PEER_SEEDS, CART_POLE, "Stable-Baselines3 2.9.0, DQN", lambda seed: stable_baselines(seed, "dqn")),
+    "sb3-ppo-pendulum": ("torch", PEER_SEEDS, PENDULUM, "Stable-Baselines3 2.9.0, PPO", lambda seed: stable_baselines(seed, "ppo-pendulum")),
     "sb3-sac": ("torch", min(3, PEER_SEEDS), PENDULUM, "Stable-Baselines3 2.9.0, SAC", lambda seed: stable_baselines(seed, "sac")),
     "jaxmarl-ippo": ("jax", 1, SPREAD, "JaxMARL 0.2.0, IPPO", ippo),
 }

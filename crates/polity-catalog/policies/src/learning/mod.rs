@@ -35,7 +35,7 @@ pub(crate) use params::params;
 pub use params::{Exploration, LearnerParams};
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
-pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
+pub use rollout::{Decisions, Rollout, Step, clipped_gain, generalised_advantages};
 pub use senses::{Identity, RewardSource, Seen, Senses, any_offered};
 pub use teams::{Teams, Together, one_hot, own_first};
 

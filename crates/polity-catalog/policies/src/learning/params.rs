@@ -48,6 +48,7 @@ impl Exploration {
 ///         /// What the key means.
 ///         key: f64 = 0.5,
 ///     }
+///     clipped { horizon: 128, epochs: 4, minibatch: 256, anneal: false, lambda: 0.95, clip: 0.2, value_weight: 0.5, entropy_weight: 0.0 }
 ///     returns { discount: 0.99, reward_scale: 1.0 }                                    // reward_scale may be left out
 ///     replay { buffer_rounds: 2_000, gradient_steps: 1, minibatch: 128 }
 ///     online { learning_starts: 50, train_every: 1 }
@@ -64,6 +65,11 @@ macro_rules! params {
         $(#[$about:meta])*
         all { hidden: $layers:expr, activation: $function:expr }
         own { $($(#[$meaning:meta])* $own:ident: $type:ty = $default:expr,)* }
+        $(clipped {
+            $horizon:ident: $waits:expr, $epochs:ident: $times:expr, $batch:ident: $decisions:expr, $anneal:ident: $falls:expr,
+            $lambda:ident: $later:expr, $clip:ident: $far:expr, $value_weight:ident: $value:expr,
+            $entropy_weight:ident: $entropy:expr
+        })?
         $(returns { $discount:ident: $gamma:expr $(, $reward_scale:ident: $scale:expr)? })?
         $(replay { $buffer_rounds:ident: $buffer:expr, $gradient_steps:ident: $steps:expr, $minibatch:ident: $size:expr })?
         $(online { $learning_starts:ident: $starts:expr, $train_every:ident: $every:expr })?
@@ -91,6 +97,24 @@ macro_rules! params {
             /// The function after each hidden layer.
             pub activation: polity_nn::Activation,
             $($(#[$meaning])* pub $own: $type,)*
+            $(
+                /// Rounds between updates (horizon T).
+                pub $horizon: u32,
+                /// How often an update goes over its decisions (epochs K).
+                pub $epochs: u32,
+                /// Decisions in a step of the optimiser (minibatch size M).
+                pub $batch: u32,
+                /// Whether the step size falls to 0 towards the end of the run.
+                pub $anneal: bool,
+                /// Weight of later surprises in an advantage (λ); 0 to 1.
+                pub $lambda: f64,
+                /// How far the probability of a decision may move in an update, as a part of it (ε); above 0.
+                pub $clip: f64,
+                /// Weight of the error of the value in the loss (c1).
+                pub $value_weight: f64,
+                /// Weight of the entropy in the loss (c2).
+                pub $entropy_weight: f64,
+            )?
             $(
                 /// What a reward is worth one decision later (discount γ); 0 to 1.
                 pub $discount: f64,
@@ -149,6 +173,16 @@ macro_rules! params {
                     hidden: $layers,
                     activation: $function,
                     $($own: $default,)*
+                    $(
+                        $horizon: $waits,
+                        $epochs: $times,
+                        $batch: $decisions,
+                        $anneal: $falls,
+                        $lambda: $later,
+                        $clip: $far,
+                        $value_weight: $value,
+                        $entropy_weight: $entropy,
+                    )?
                     $($discount: $gamma, $($reward_scale: $scale,)?)?
                     $($buffer_rounds: $buffer, $gradient_steps: $steps, $minibatch: $size,)?
                     $($learning_starts: $starts, $train_every: $every,)?
@@ -206,6 +240,19 @@ macro_rules! params {
             }
 
             fn check_shared(&self) -> Result<(), polity_kernel::Invalid> {
+                $(
+                    $crate::learning::check_counts(&[
+                        (stringify!($horizon), self.$horizon),
+                        (stringify!($epochs), self.$epochs),
+                        (stringify!($batch), self.$batch),
+                    ])?;
+                    $crate::learning::check_shares(&[(stringify!($lambda), self.$lambda)])?;
+                    $crate::learning::check_positive(&[(stringify!($clip), self.$clip)])?;
+                    $crate::learning::check_weights(&[
+                        (stringify!($value_weight), self.$value_weight),
+                        (stringify!($entropy_weight), self.$entropy_weight),
+                    ])?;
+                )?
                 $(
                     $crate::learning::check_shares(&[(stringify!($discount), self.$discount)])?;
                     $($crate::learning::check_positive(&[(stringify!($reward_scale), self.$reward_scale)])?;)?

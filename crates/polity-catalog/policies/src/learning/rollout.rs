@@ -1,20 +1,21 @@
 //! Decisions that wait to be learned from.
 
-use super::{Experience, NONE, Seen, Teams};
+use super::{Decision, Experience, Seen, Teams};
 use polity_kernel::AgentId;
 use polity_kernel::digest::DigestVec;
-use polity_nn::Array;
+use polity_nn::{Array, Tape, Var};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a cohort saw in a round and what it decided, for each of its agents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+#[serde(bound = "D: Decision")]
+pub struct Step<D = u16> {
     /// What it saw.
     pub seen: Seen,
-    /// The choices; [`NONE`] for agents whose turn it was not.
-    pub choices: Vec<u16>,
+    /// The decisions; [`Decision::none`] for agents whose turn it was not.
+    pub choices: Vec<D>,
     /// The logarithms of their probabilities.
     pub logs: Vec<f32>,
     /// What the agents could expect, as the learner estimated it.
@@ -22,20 +23,27 @@ pub struct Step {
 }
 
 /// The last rounds of a cohort. Copies are cheap, and only new rounds are hashed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rollout(DigestVec<Arc<Step>>);
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "D: Decision")]
+pub struct Rollout<D = u16>(DigestVec<Arc<Step<D>>>);
+
+impl<D> Default for Rollout<D> {
+    fn default() -> Self {
+        Rollout(DigestVec::default())
+    }
+}
 
 /// The decisions of a rollout, in order, and what came of each.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decisions {
+pub struct Decisions<C = u32> {
     /// What the agents saw.
     pub inputs: Array,
     /// What their teams saw, if they are learned from ([`Teams::views`]).
     pub views: Option<Array>,
     /// Their masks ([`Seen::mask`]).
     pub masks: Array,
-    /// What they chose.
-    pub choices: Vec<u32>,
+    /// What they decided.
+    pub choices: Vec<C>,
     /// The logarithms of the probabilities of that.
     pub logs: Vec<f32>,
     /// What they could expect.
@@ -50,7 +58,7 @@ pub struct Decisions {
     pub of: Vec<(AgentId, u32)>,
 }
 
-impl Rollout {
+impl<D: Decision> Rollout<D> {
     /// Returns the number of rounds.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -64,12 +72,12 @@ impl Rollout {
     }
 
     /// Returns its rounds, the oldest first.
-    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub fn steps(&self) -> impl Iterator<Item = &Step<D>> {
         self.0.iter().map(AsRef::as_ref)
     }
 
     /// Adds a round.
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: Step<D>) {
         self.0.push(Arc::new(step));
     }
 
@@ -87,21 +95,22 @@ impl Rollout {
         values: &[f32],
         teams: Option<&Teams>,
         learns: impl Fn(AgentId) -> bool,
-    ) -> Decisions {
-        let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::default() };
+    ) -> Decisions<D::Batched> {
+        let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::new() };
         let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
         for (round, step) in (0u32..).zip(self.0.iter()) {
             all.hear(&mut open, &step.seen);
             let views = teams.map(|teams| teams.views(&step.seen));
-            let counts = |row: usize, choice: u16| choice != NONE && learns(step.seen.agents[row]);
-            for (row, choice) in step.choices.iter().enumerate().filter(|(row, choice)| counts(*row, **choice)) {
+            let learned = |(row, choice): (usize, &D)| Some((row, choice.batched()?));
+            let learned = step.choices.iter().enumerate().filter_map(learned);
+            for (row, choice) in learned.filter(|(row, _)| learns(step.seen.agents[*row])) {
                 let this = all.choices.len();
                 all.inputs.push(step.seen.inputs.row(row));
                 if let Some((all, views)) = all.views.as_mut().zip(views.as_ref()) {
                     all.push(views.row(row));
                 }
                 all.masks.push(step.seen.mask.row(row));
-                all.choices.push(u32::from(*choice));
+                all.choices.push(choice);
                 all.logs.push(step.logs[row]);
                 all.values.push(step.values[row]);
                 all.rewards.push(0.0);
@@ -124,16 +133,31 @@ impl Rollout {
     }
 }
 
-impl Experience for Rollout {
-    type Decision = u16;
+impl<D: Decision> Experience for Rollout<D> {
+    type Decision = D;
 
-    fn decided(&self, who: AgentId) -> Option<u16> {
+    fn decided(&self, who: AgentId) -> Option<D> {
         let step = self.0.last()?;
-        step.choices.get(step.seen.row(who)?).copied().filter(|choice| *choice != NONE)
+        step.choices.get(step.seen.row(who)?).filter(|choice| choice.batched().is_some()).cloned()
     }
 }
 
-impl Decisions {
+impl<C> Decisions<C> {
+    fn new() -> Self {
+        Decisions {
+            inputs: Array::EMPTY,
+            views: None,
+            masks: Array::EMPTY,
+            choices: Vec::new(),
+            logs: Vec::new(),
+            values: Vec::new(),
+            rewards: Vec::new(),
+            then: Vec::new(),
+            next: Vec::new(),
+            of: Vec::new(),
+        }
+    }
+
     /// Adds the rewards of a round to the decisions before it, and closes those whose episodes ended.
     fn hear(&mut self, open: &mut BTreeMap<AgentId, usize>, seen: &Seen) {
         for (row, who) in seen.agents.iter().enumerate() {
@@ -165,7 +189,7 @@ impl Decisions {
 /// Returns how much better each decision was than expected (Schulman et al. 2016, GAE): with δ = r + γV' - V, it is the sum over the
 /// decisions from this one on of (γλ)^k δ.
 #[must_use]
-pub fn generalised_advantages(decisions: &Decisions, discount: f32, lambda: f32) -> Vec<f32> {
+pub fn generalised_advantages<C>(decisions: &Decisions<C>, discount: f32, lambda: f32) -> Vec<f32> {
     let mut advantages = vec![0.0f32; decisions.len()];
     for i in (0..decisions.len()).rev() {
         let delta = decisions.rewards[i] + discount * decisions.then[i] - decisions.values[i];
@@ -173,4 +197,14 @@ pub fn generalised_advantages(decisions: &Decisions, discount: f32, lambda: f32)
         advantages[i] = delta + discount * lambda * later;
     }
     advantages
+}
+
+/// Returns for each decision how much an update gains by it (Schulman et al. 2017, L^CLIP): with A the advantage and r the ratio of its
+/// probabilities now and when it was taken, min(r A, clip(r, 1 - ε, 1 + ε) A). `[log, old]`: the logarithms of these probabilities.
+pub fn clipped_gain(tape: &mut Tape<'_>, [log, old]: [Var; 2], advantage: Var, clip: f64) -> Var {
+    let moved = tape.subtract(log, old);
+    let ratio = tape.exp(moved);
+    let clipped = tape.clamp(ratio, 1.0 - clip as f32, 1.0 + clip as f32);
+    let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
+    tape.least(free, held)
 }

@@ -3,7 +3,7 @@
 use super::{
     ConvolutionSource, ExpertsSource, LatentSource, LeagueSource, MemorySource, MessagesSource, PerturbSource, Symmetry,
 };
-use crate::learning::{LearnerParams, Together, check_counts, check_positive, check_shares, check_weights, params};
+use crate::learning::{LearnerParams, Together, check_positive, check_shares, params};
 use polity_kernel::Invalid;
 use polity_kernel::scenario::WeightsSource;
 use polity_nn::Activation;
@@ -36,24 +36,11 @@ params! {
         weights: Option<WeightsSource> = None,
         /// Layers to begin with, from a file of weights that were learned on another task. Default: none.
         transfer: Option<TransferSource> = None,
-        /// Rounds between updates (horizon T).
-        horizon: u32 = 128,
-        /// How often an update goes over its decisions (epochs K).
-        epochs: u32 = 4,
-        /// Decisions in a step of the optimiser (minibatch size M).
-        minibatch: u32 = 256,
-        /// Whether the step size falls to 0 towards the end of the run.
-        anneal: bool = false,
-        /// Weight of later surprises in an advantage (λ); 0 to 1.
-        lambda: f64 = 0.95,
-        /// How far the probability of a decision may move in an update, as a part of it (ε); above 0.
-        clip: f64 = 0.2,
-        /// Weight of the error of the value in the loss (c1).
-        value_weight: f64 = 0.5,
-        /// Weight of the entropy in the loss (c2).
-        entropy_weight: f64 = 0.01,
         /// A teacher whose choices the network imitates at first. Default: none.
         teacher: Option<Teacher> = None,
+    }
+    clipped {
+        horizon: 128, epochs: 4, minibatch: 256, anneal: false, lambda: 0.95, clip: 0.2, value_weight: 0.5, entropy_weight: 0.01
     }
     returns { discount: 0.99, reward_scale: 1.0 }
     adam { learning_rate: 2.5e-4, max_grad_norm: 0.5 }
@@ -78,14 +65,11 @@ impl Params {
         )?;
         let plain = self.messages.is_none() && self.symmetry.is_none();
         Invalid::unless(self.latent.is_none() || plain, "latent", "does not go with `messages` or `symmetry`")?;
-        check_counts(&[("horizon", self.horizon), ("epochs", self.epochs), ("minibatch", self.minibatch)])?;
         if let Some(Teacher { weight, decay, .. }) = self.teacher {
             check_positive(&[("teacher.weight", weight)])?;
             check_shares(&[("teacher.decay", decay)])?;
         }
-        check_shares(&[("lambda", self.lambda)])?;
-        check_positive(&[("clip", self.clip)])?;
-        check_weights(&[("value_weight", self.value_weight), ("entropy_weight", self.entropy_weight)])
+        Ok(())
     }
 }
 

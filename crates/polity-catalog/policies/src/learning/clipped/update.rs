@@ -3,7 +3,7 @@
 use super::contrast::Pairs;
 use super::memory::{Lived, Recurrent, Sequences};
 use super::{Clipped, Kind};
-use crate::learning::{Decisions, Model, Now, generalised_advantages, normalised};
+use crate::learning::{Decisions, Model, Now, clipped_gain, generalised_advantages, normalised};
 use polity_nn::{Array, NotFinite, gradients};
 
 impl<K: Kind> Clipped<K> {
@@ -35,7 +35,6 @@ impl<K: Kind> Clipped<K> {
         let advantages = generalised_advantages(decisions, params.discount as f32, params.lambda as f32);
         let returns: Vec<f32> = advantages.iter().zip(&decisions.values).map(|(a, v)| a + v).collect();
         let left = if params.anneal { 1.0 - f64::from(now.round) / f64::from(now.rounds.max(1)) } else { 1.0 };
-        let (low, high) = (1.0 - params.clip as f32, 1.0 + params.clip as f32);
         let taught = self.teacher.as_ref().zip(params.teacher.as_ref()).map(|(player, teacher)| {
             let mut taught = player.logs(&decisions.inputs, &decisions.masks);
             taught.data_mut().iter_mut().for_each(|log| *log = libm::expf(*log));
@@ -84,11 +83,7 @@ impl<K: Kind> Clipped<K> {
                     let latent = self.latent.as_ref().map(|latent| latent.of(tape, view));
                     let [logs, value] = self.heads(tape, [x, view, mask], shown, latent);
                     let log = tape.pick(logs, picked.iter().map(|i| decisions.choices[*i as usize]).collect());
-                    let moved = tape.subtract(log, old);
-                    let ratio = tape.exp(moved);
-                    let clipped = tape.clamp(ratio, low, high);
-                    let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
-                    let gain = tape.least(free, held);
+                    let gain = clipped_gain(tape, [log, old], advantage, params.clip);
 
                     let error = tape.subtract(value, goal);
                     let error = tape.square(error);
