@@ -55,6 +55,7 @@ LEARNERS = {
         "epsilon_rounds": 500, "epsilon_end": 0.04, "buffer_rounds": 6_000, "stop": 3_400,
     }),
     "reinforce": (CART_POLE, 32, 24_000, {"hidden": [32], "stop": 23_400}),
+    "es": (CART_POLE, 64, 12_000, {"hidden": [16], "stop": 11_400}),
     "sac": (CART_POLE, 16, 8_000, {"hidden": [64], "target_entropy": 0.1, "discount": 0.98, "gradient_steps": 4, "learning_rate": 0.0003, "stop": 7_400}),
     "ppo-continuous": (PENDULUM, 16, 4_001, {"discount": 0.9, "reward_scale": 0.1, "horizon": 200, "learning_rate": 0.001, "stop": 3_600}),
     "sac-continuous": (PENDULUM, 16, 3_000, {"discount": 0.97, "reward_scale": 0.1, "gradient_steps": 4, "stop": 2_600}),
@@ -62,6 +63,7 @@ LEARNERS = {
     "qmix": (TWO_STEPS, 16, 806, MIXED),
     "concaveq": (PAYOFFS, 16, 806, MIXED),
     "mappo": (SPREAD, 48, 2_000, {"hidden": [32], "horizon": 25, "learning_rate": 0.003, "discount": 0.95, "reward_scale": 0.3}),
+    "hasac": (SPREAD, 48, 2_000, {"hidden": [32], "reward_scale": 0.3, "alpha": 0.05, "stop": 1_700}),
     "maddpg": (SPREAD, 48, 2_000, {"hidden": [32], "reward_scale": 0.3, "stop": 1_700}),
 }
 
