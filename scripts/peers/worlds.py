@@ -810,8 +810,8 @@ class ItemGathering(Original):
 
 
 class NeuralMmo(Original):
-    """The first Neural MMO (openai/neural-mmo), from a folder that POLITY_NEURAL_MMO names. Its rules run as they are. Replaced are its map files
-    by maps of ours, its rule of who is born next and where, and Ray, with which it spreads realms over processes."""
+    """The first Neural MMO (openai/neural-mmo), from a folder that POLITY_NEURAL_MMO names. Its rules run as they are. Three things are replaced:
+    its map files, its rule of who is born next and where, and Ray, which runs realms in processes of their own."""
 
     kind, exact = "neural-mmo", True
     WAYS = {"stay": (0, 0), "up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -921,7 +921,7 @@ class NeuralMmo(Original):
         return {"luck": [[[self.index(self.starts[0])], []]]}
 
     def target(self, own, reach):
-        """The nearest other within reach, of several the oldest."""
+        """The nearest other within reach, or the oldest of several that are equally near."""
         far = lambda it: max(abs(own.pos[0] - it.pos[0]), abs(own.pos[1] - it.pos[1]))  # noqa: E731
         near = [it for it in self.realm.desciples.values() if it is not own and far(it) <= reach]
         return min(near, key=far) if near else None

@@ -54,9 +54,9 @@ const YIELD: u8 = 5;
 const HEALTHY: u8 = 10;
 /// Steps of a life in which attacks do no damage.
 const IMMUNE: u32 = 15;
-/// What an attack leaves on the counter of steps in which a target cannot move.
+/// The value of `frozen` after an attack that freezes.
 const FREEZE: u8 = 3;
-/// With which probability food grows again in a step.
+/// The probability that food grows again in a step.
 const GROWTH: f64 = 0.025;
 /// Rows and columns of the regions that a metric counts.
 const REGIONS: u8 = 4;
@@ -64,7 +64,7 @@ const REGIONS: u8 = 4;
 /// A kind of attack.
 struct Attack {
     name: &'static str,
-    /// How many columns and rows away a target may be.
+    /// The most columns, and the most rows, between the attacker and its target.
     range: u8,
     damage: u8,
     freezes: bool,
@@ -121,8 +121,10 @@ pub struct NeuralMmo {
     size: Size,
     /// The map, if it is always the same.
     tiles: Option<Vec<Tile>>,
-    /// What is seen of each cell in sight, channel by channel, and for each column by column.
+    /// The numbers about the cells in sight, channel by channel, each column by column.
     window: Vec<NumberSlot>,
+    /// The server of each seat, before servers merge.
+    servers: Vec<usize>,
     view: TextSlot,
 }
 
@@ -145,12 +147,12 @@ pub struct Player {
     health: u8,
     /// Steps of its life so far.
     age: u32,
-    /// One more than the steps in which it cannot move.
+    /// Counts down to 0 with each step. The agent cannot move in the next step if it is above 1.
     frozen: u8,
 }
 
-/// What chance does on a server in the next step: the indices of the cells where the next lives begin, and of the forests that grow food if they
-/// have none, in order.
+/// Random outcomes of the next step on a server: the indices of the cells where lives begin, and of the forests where food grows if there is none,
+/// in order.
 type Luck = (Vec<u16>, Vec<u16>);
 
 /// The state of an episode.
@@ -186,22 +188,14 @@ impl NeuralMmo {
         self.params.merge > 0 && realm.steps >= self.params.merge
     }
 
+    /// Returns the number of servers.
     fn servers(&self) -> usize {
         self.params.servers.len().max(1)
     }
 
-    /// Returns the server of each seat.
+    /// Returns the server of a seat.
     fn server(&self, realm: &Realm, seat: u16) -> usize {
-        if self.is_merged(realm) {
-            return 0;
-        }
-        let mut left = seat;
-        let has = |agents: &u16| {
-            let found = left < *agents;
-            left = left.saturating_sub(*agents);
-            found
-        };
-        self.params.servers.iter().position(has).unwrap_or(0)
+        if self.is_merged(realm) { 0 } else { self.servers[usize::from(seat)] }
     }
 
     fn population(&self, seat: u16) -> u16 {
@@ -259,7 +253,7 @@ impl NeuralMmo {
         }
     }
 
-    /// Returns the agent whom an attack hits: the nearest one on the same server, of several the oldest.
+    /// Returns the agent that an attack hits: the nearest on the same server, or the oldest of several that are equally near.
     fn target(&self, realm: &Realm, seat: u16, range: u8) -> Option<u16> {
         let own = realm.player(u32::from(seat))?.at;
         let server = self.server(realm, seat);
@@ -436,7 +430,12 @@ impl Environment for NeuralMmo {
             }
         }
         let view = declare.text_slot("view", "what the agent sees, drawn");
-        Ok(NeuralMmo { params, size, tiles, window, view })
+        let mut servers: Vec<usize> = Vec::new();
+        for (server, agents) in params.servers.iter().enumerate() {
+            servers.extend(std::iter::repeat_n(server, usize::from(*agents)));
+        }
+        servers.resize(usize::from(params.players), 0);
+        Ok(NeuralMmo { params, size, tiles, window, servers, view })
     }
 
     fn seats(&self) -> u32 {

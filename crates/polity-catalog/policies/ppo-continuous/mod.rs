@@ -5,8 +5,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Decisions, Identity, Learner, LearnerParams, Learning, Model, Now, Rollout, Seen, Start, Step, Trained,
-    check_positive, clipped_gain, generalised_advantages, normalised,
+    ClippedLoss, Decisions, Identity, Learner, LearnerParams, Learning, Model, Now, Numbers, Rollout, Seen, Start,
+    Step, Trained, check_positive, generalised_advantages, normalised,
 };
 use params::Params;
 use polity_kernel::Invalid;
@@ -20,8 +20,15 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.cohort_policy::<Learning<PpoContinuous>>(files);
 }
 
-/// The numbers of an action, before they are moved into -1 to 1.
-type Numbers = Vec<f32>;
+/// Returns the logarithm of an action's density, less a constant. An action without numbers has 0.
+fn log_density(means: &[f32], log_deviations: &[f32], action: &[f32]) -> f32 {
+    let numbers = action.iter().zip(means).zip(log_deviations);
+    let each = numbers.map(|((number, mean), log)| {
+        let z = (number - mean) * libm::expf(-log);
+        f64::from(-0.5 * z * z - log)
+    });
+    each.sum::<f64>() as f32
+}
 
 /// A learner.
 pub struct PpoContinuous {
@@ -42,7 +49,7 @@ impl PpoContinuous {
         tape.affine(ones, of, zeros)
     }
 
-    /// Returns the logarithms of the densities of actions, less a constant, as a column.
+    /// Returns the same as [`log_density`] on a tape, as a column.
     fn log_densities(&self, tape: &mut Tape<'_>, [means, log_deviations]: [Var; 2], actions: Var) -> Var {
         let away = tape.subtract(actions, means);
         let precision = tape.scale(log_deviations, -1.0);
@@ -63,7 +70,7 @@ impl PpoContinuous {
         })
     }
 
-    /// Learns from decisions, by the loss of `ppo` with the densities of actions in place of probabilities.
+    /// Learns from decisions by [`ClippedLoss`], with the densities of actions in place of probabilities.
     fn update(
         &self,
         model: &Model,
@@ -75,6 +82,8 @@ impl PpoContinuous {
         let advantages = generalised_advantages(decisions, params.discount as f32, params.lambda as f32);
         let returns: Vec<f32> = advantages.iter().zip(&decisions.values).map(|(a, v)| a + v).collect();
         let left = if params.anneal { 1.0 - f64::from(now.round) / f64::from(now.rounds.max(1)) } else { 1.0 };
+        let clipped =
+            ClippedLoss { clip: params.clip, value_weight: params.value_weight, entropy_weight: params.entropy_weight };
         let mut order: Vec<u32> = (0..decisions.len() as u32).collect();
         for _ in 0..params.epochs {
             draws.shuffle(&mut order);
@@ -92,21 +101,9 @@ impl PpoContinuous {
                     let actions = tape.input(Array::new(picked.len(), self.numbers, actions));
                     let (means, log_deviations) = (self.policy.on(tape, x), self.log_deviations(tape, picked.len()));
                     let log = self.log_densities(tape, [means, log_deviations], actions);
-                    let gain = clipped_gain(tape, [log, old], advantage, params.clip);
                     let value = self.value.on(tape, x);
-                    let error = tape.subtract(value, goal);
-                    let error = tape.square(error);
-                    let n = batch.len() as f32;
                     // The entropy of a Gaussian is the logarithm of its deviation and a constant.
-                    let sums = [(gain, -1.0), (error, 0.5), (log_deviations, 1.0)].map(|(of, by)| {
-                        let sum = tape.sum(of);
-                        tape.scale(sum, by / n)
-                    });
-                    let [policy_loss, value_loss, entropy] = sums;
-                    let value_part = tape.scale(value_loss, params.value_weight as f32);
-                    let entropy_part = tape.scale(entropy, -params.entropy_weight as f32);
-                    let loss = tape.add(policy_loss, value_part);
-                    [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
+                    clipped.on(tape, [log, old], advantage, [value, goal], (log_deviations, 1.0), batch.len())
                 })?;
                 model.descend(found, params.learning_rate * left, params.max_grad_norm)?;
             }
@@ -171,21 +168,8 @@ impl Learner for PpoContinuous {
                 false => mean.copied().collect(),
             }
         });
-        let acted: Vec<u32> =
-            (0..).zip(&choices).filter(|(_, numbers)| !numbers.is_empty()).map(|(row, _)| row).collect();
-        let actions = Array::new(
-            acted.len(),
-            self.numbers,
-            acted.iter().flat_map(|row| choices[*row as usize].clone()).collect(),
-        );
-        let [found] = outputs(&memory.model.weights, acted.len(), |tape, rows| {
-            let mean = tape.input(means.pick(&acted[rows.clone()]));
-            let (actions, log_deviations) =
-                (tape.input(actions.part(rows.clone())), self.log_deviations(tape, rows.len()));
-            [self.log_densities(tape, [mean, log_deviations], actions)]
-        });
-        let mut logs = vec![0.0; choices.len()];
-        acted.iter().zip(found.data()).for_each(|(row, log)| logs[*row as usize] = *log);
+        let log = |(row, action): (usize, &Numbers)| log_density(means.row(row), log_deviations.row(row), action);
+        let logs = choices.iter().enumerate().map(log).collect();
         memory.experience.push(Step { seen: seen.clone(), choices, logs, values: values.data().to_vec() });
         Ok(())
     }

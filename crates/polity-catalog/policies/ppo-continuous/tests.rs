@@ -1,20 +1,16 @@
 //! A pendulum, and densities of actions against a plain computation.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use super::PpoContinuous;
 use super::params::Params;
-use crate::testing::{metric, open, play, play_with, refused};
-use polity_kernel::machine::Machine;
+use super::{PpoContinuous, log_density};
+use crate::learning::testing::{self, weights_are_the_same_again};
+use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::scenario::Inputs;
 use polity_nn::{Activation, Array, Mlp, Weights, outputs};
 use serde_json::{Value, json};
 
 fn learning(world: &Value, agents: u32, rounds: u32, more: &Value) -> Value {
-    let mut policy = json!({"kind": "ppo-continuous"});
-    more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
-    json!({"seed": 1, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
-        "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "episode-return"}]})
+    testing::learning("ppo-continuous", world, [agents, rounds], more)
 }
 
 #[test]
@@ -53,7 +49,10 @@ fn densities_are_those_of_a_plain_computation() {
             -0.5 * z * z - log
         };
         let expected: f64 = [-0.5, 0.25].into_iter().enumerate().map(density).sum();
-        assert!((expected - f64::from(found.row(row)[0])).abs() < 1e-4, "{expected} {found:?}");
+        let plain = log_density(means.row(row), &[-0.5, 0.25], actions.row(row));
+        for found in [found.row(row)[0], plain] {
+            assert!((expected - f64::from(found)).abs() < 1e-4, "{row}: {found}, not {expected}");
+        }
     }
 }
 
@@ -61,20 +60,7 @@ fn densities_are_those_of_a_plain_computation() {
 fn weights_are_the_same_for_any_number_of_shards_and_after_a_snapshot() {
     let more = json!({"horizon": 8, "minibatch": 16, "hidden": [8]});
     let scenario = learning(&json!({"kind": "pendulum", "steps": 20}), 12, 60, &more);
-    let [one, two] = [1, 2].map(|shards| play_with(&scenario, &Inputs::default(), shards));
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    let weights = one.society.weights().unwrap();
-    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
-    for _ in 0..29 {
-        society.poll(Vec::new()).unwrap();
-    }
-    let saved = society.snapshot().unwrap();
-    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
-    society.restore(&saved).unwrap();
-    while society.next_round() < 60 {
-        society.poll(Vec::new()).unwrap();
-    }
-    assert_eq!(society.weights().unwrap(), weights);
+    weights_are_the_same_again(&scenario, [29, 60]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Learners of tasks whose solutions are known.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
+use crate::learning::testing::weights_are_the_same_again;
 use crate::learning::{Decisions, Experience, NONE, Rollout, Seen, Step, generalised_advantages};
 use crate::testing::{metric, open, play, play_with, refused};
 use polity_kernel::machine::Machine;
@@ -111,24 +112,7 @@ fn players_of_a_common_interest_find_it() {
 
 #[test]
 fn weights_are_the_same_for_any_number_of_shards_and_after_a_snapshot() {
-    let scenario = balancing(5, 80, &json!({}));
-    let one = play_with(&scenario, &Inputs::default(), 1);
-    let two = play_with(&scenario, &Inputs::default(), 2);
-    assert_eq!(one.outcome.digest, two.outcome.digest);
-    let weights = one.society.weights().unwrap();
-    assert_eq!(weights, two.society.weights().unwrap());
-    assert_eq!(weights.len(), 1);
-    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
-    for _ in 0..50 {
-        society.poll(Vec::new()).unwrap();
-    }
-    let saved = society.snapshot().unwrap();
-    let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
-    society.restore(&saved).unwrap();
-    while society.next_round() < 80 {
-        society.poll(Vec::new()).unwrap();
-    }
-    assert_eq!(society.weights().unwrap(), weights);
+    weights_are_the_same_again(&balancing(5, 80, &json!({})), [50, 80]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ mod params;
 mod tests;
 
 use crate::learning::{
-    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Replayed, Seen, Start, Temperature, Trained, Twin,
-    best, check_positive, one_hot,
+    Batch, Identity, Learner, LearnerParams, Learning, Model, Now, Numbers, Replayed, Seen, Start, Temperature,
+    Trained, Twin, best, check_positive, one_hot,
 };
 use gaussians::{Gaussians, normals};
 use params::Params;
@@ -21,9 +21,6 @@ use polity_nn::{Array, NotFinite, Weights, gradients, outputs};
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.cohort_policy::<Learning<SacContinuous>>(files);
 }
-
-/// The numbers of an action, from -1 to 1.
-type Numbers = Vec<f32>;
 
 /// A learner.
 pub struct SacContinuous {

@@ -2,16 +2,14 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use super::gaussians::{Gaussians, normals};
+use crate::learning::testing;
 use crate::testing::{metric, play, refused};
 use polity_kernel::rng::{Draws, Stream};
 use polity_nn::{Activation, Mlp, Weights, outputs};
 use serde_json::{Value, json};
 
 fn learning(world: &Value, agents: u32, rounds: u32, more: &Value) -> Value {
-    let mut policy = json!({"kind": "sac-continuous"});
-    more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
-    json!({"seed": 1, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
-        "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "episode-return"}]})
+    testing::learning("sac-continuous", world, [agents, rounds], more)
 }
 
 #[test]

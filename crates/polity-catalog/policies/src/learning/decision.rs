@@ -39,16 +39,19 @@ impl Decision for u16 {
     }
 }
 
-/// A number from -1 to 1 for each action that takes one; empty without a turn.
-impl Decision for Vec<f32> {
-    type Batched = Vec<f32>;
+/// A number for each action that takes one: -1 for the lowest that the action takes, 1 for the highest; those beyond are moved there. Empty
+/// without a turn.
+pub type Numbers = Vec<f32>;
+
+impl Decision for Numbers {
+    type Batched = Numbers;
     const NUMBERS: bool = true;
 
-    fn none() -> Vec<f32> {
+    fn none() -> Numbers {
         Vec::new()
     }
 
-    fn batched(&self) -> Option<Vec<f32>> {
+    fn batched(&self) -> Option<Numbers> {
         (!self.is_empty()).then(|| self.clone())
     }
 

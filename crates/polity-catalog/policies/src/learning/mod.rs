@@ -13,6 +13,7 @@ mod learner;
 pub mod mixed;
 mod networks;
 mod params;
+mod proximal;
 mod replay;
 mod returns;
 mod rollout;
@@ -22,7 +23,7 @@ mod teams;
 pub mod testing;
 
 pub use data::{Data, DataSource, Outcomes};
-pub use decision::Decision;
+pub use decision::{Decision, Numbers};
 pub use episodes::{Episodes, Parts};
 pub use file::{About, Player, net};
 pub use kept::Kept;
@@ -33,9 +34,10 @@ pub use learner::{
 pub use networks::{Chooser, Temperature, Twin, logs_of, logs_on, values_by, values_of};
 pub(crate) use params::params;
 pub use params::{Exploration, LearnerParams};
+pub use proximal::ClippedLoss;
 pub use replay::{Batch, Refresh, Replay, Replayed, Schedule, TeamBatch};
 pub use returns::{Returns, episode_return};
-pub use rollout::{Decisions, Rollout, Step, clipped_gain, generalised_advantages};
+pub use rollout::{Decisions, Rollout, Step, generalised_advantages};
 pub use senses::{Identity, RewardSource, Seen, Senses, any_offered};
 pub use teams::{Teams, Together, one_hot, own_first};
 

@@ -3,7 +3,7 @@
 use super::{Decision, Experience, Seen, Teams};
 use polity_kernel::AgentId;
 use polity_kernel::digest::DigestVec;
-use polity_nn::{Array, Tape, Var};
+use polity_nn::Array;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl<D> Default for Rollout<D> {
 }
 
 /// The decisions of a rollout, in order, and what came of each.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decisions<C = u32> {
     /// What the agents saw.
     pub inputs: Array,
@@ -96,7 +96,7 @@ impl<D: Decision> Rollout<D> {
         teams: Option<&Teams>,
         learns: impl Fn(AgentId) -> bool,
     ) -> Decisions<D::Batched> {
-        let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::new() };
+        let mut all = Decisions { views: teams.map(|_| Array::EMPTY), ..Decisions::default() };
         let mut open: BTreeMap<AgentId, usize> = BTreeMap::new();
         for (round, step) in (0u32..).zip(self.0.iter()) {
             all.hear(&mut open, &step.seen);
@@ -142,8 +142,8 @@ impl<D: Decision> Experience for Rollout<D> {
     }
 }
 
-impl<C> Decisions<C> {
-    fn new() -> Self {
+impl<C> Default for Decisions<C> {
+    fn default() -> Self {
         Decisions {
             inputs: Array::EMPTY,
             views: None,
@@ -157,7 +157,9 @@ impl<C> Decisions<C> {
             of: Vec::new(),
         }
     }
+}
 
+impl<C> Decisions<C> {
     /// Adds the rewards of a round to the decisions before it, and closes those whose episodes ended.
     fn hear(&mut self, open: &mut BTreeMap<AgentId, usize>, seen: &Seen) {
         for (row, who) in seen.agents.iter().enumerate() {
@@ -197,14 +199,4 @@ pub fn generalised_advantages<C>(decisions: &Decisions<C>, discount: f32, lambda
         advantages[i] = delta + discount * lambda * later;
     }
     advantages
-}
-
-/// Returns for each decision how much an update gains by it (Schulman et al. 2017, L^CLIP): with A the advantage and r the ratio of its
-/// probabilities now and when it was taken, min(r A, clip(r, 1 - ε, 1 + ε) A). `[log, old]`: the logarithms of these probabilities.
-pub fn clipped_gain(tape: &mut Tape<'_>, [log, old]: [Var; 2], advantage: Var, clip: f64) -> Var {
-    let moved = tape.subtract(log, old);
-    let ratio = tape.exp(moved);
-    let clipped = tape.clamp(ratio, 1.0 - clip as f32, 1.0 + clip as f32);
-    let (free, held) = (tape.multiply(ratio, advantage), tape.multiply(clipped, advantage));
-    tape.least(free, held)
 }

@@ -63,6 +63,33 @@ pub fn players(agents: u32, rounds: u32) -> Value {
             {"name": "unskilled", "share": 0.75, "policy": pushing(0.35)}]})
 }
 
+/// A cohort that learns in a world. `more`: further keys of the policy.
+pub fn learning(kind: &str, world: &Value, [agents, rounds]: [u32; 2], more: &Value) -> Value {
+    let mut policy = json!({"kind": kind});
+    more.as_object().unwrap().iter().for_each(|(key, value)| policy[key] = value.clone());
+    json!({"seed": 1, "rounds": rounds, "agents": agents, "topology": {"kind": "none"}, "world": world,
+        "cohorts": [{"policy": policy}], "metrics": [{"kind": "mean", "of": "episode-return"}]})
+}
+
+/// Checks that weights are the same on two shards, and if a run of so many rounds continues from a snapshot.
+pub fn weights_are_the_same_again(scenario: &Value, [snapshot, rounds]: [u32; 2]) {
+    let [one, two] = [1, 2].map(|shards| play_with(scenario, &Inputs::default(), shards));
+    assert_eq!(one.outcome.digest, two.outcome.digest);
+    let weights = one.society.weights().unwrap();
+    assert_eq!((&weights, weights.len()), (&two.society.weights().unwrap(), 1));
+    let mut society = open(scenario, &Inputs::default(), 1).unwrap();
+    for _ in 0..snapshot {
+        society.poll(Vec::new()).unwrap();
+    }
+    let saved = society.snapshot().unwrap();
+    let mut society = open(scenario, &Inputs::default(), 1).unwrap();
+    society.restore(&saved).unwrap();
+    while society.next_round() < rounds {
+        society.poll(Vec::new()).unwrap();
+    }
+    assert_eq!(society.weights().unwrap(), weights);
+}
+
 /// Learners of cart-pole from data. `more`: further keys of the policy.
 pub fn learners(kind: &str, seed: u64, rounds: u32, more: &Value) -> Value {
     let mut policy = json!({"kind": kind, "gradient_steps": 4, "data": {"steps": {"file": "steps.csv"}}});

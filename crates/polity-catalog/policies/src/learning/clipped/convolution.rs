@@ -1,17 +1,18 @@
-//! Convolutions of what is seen of cells.
+//! Convolutions over the cells of a grid.
 
 use crate::learning::Start;
 use polity_kernel::Invalid;
 use polity_nn::{Activation, Convolution, Mlp, Tape, Var};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Convolutions of what is seen of cells: numbers with names `CHANNEL-X-Y`, which are the pixels of a picture. The layers after them see what
-/// they make of the picture, and all other numbers.
+/// Convolutions over the cells of a grid. Numbers with names `CHANNEL-X-Y` are the pixels of a picture. The layers after the convolutions see
+/// the values of the filters, and all other numbers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionSource {
-    /// Filters of each convolution, 1 to 4 of them with 1 to 256.
+    /// How many filters each convolution has: 1 to 256, for each of 1 to 4 convolutions.
     pub filters: Vec<usize>,
     /// The side of the square patches, 1 to 15.
     #[serde(default = "three")]
@@ -34,35 +35,29 @@ pub struct Pictures {
     net: Mlp,
 }
 
-/// Finds the numbers that are about cells. Returns the height, the width and the channels of the picture, and its columns.
-pub fn picture(numbers: &[String]) -> Result<([usize; 3], Vec<u32>), Invalid> {
+/// Finds the numbers about cells. Returns the height, the width and the number of channels of their picture, and the columns that hold it.
+pub fn picture<'n>(numbers: &'n [String]) -> Result<([usize; 3], Vec<u32>), Invalid> {
     let wrong = |message: String| Invalid { key: "convolution".into(), message };
-    let cell = |name: &str| {
-        let mut parts = name.rsplitn(3, '-');
-        let (y, x) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some((parts.next()?.to_owned(), [x, y]))
+    let cell = |name: &'n String| -> Option<(&'n str, u16, u16)> {
+        let (rest, y) = name.rsplit_once('-')?;
+        let (channel, x) = rest.rsplit_once('-')?;
+        Some((channel, x.parse().ok()?, y.parse().ok()?))
     };
-    let cells: Vec<(u32, (String, [usize; 2]))> =
-        (0..).zip(numbers).filter_map(|(column, name)| Some((column, cell(name)?))).collect();
-    let mut channels: Vec<&str> = Vec::new();
-    for (_, (channel, _)) in &cells {
-        if !channels.contains(&channel.as_str()) {
-            channels.push(channel);
-        }
-    }
-    let side = |axis: usize| cells.iter().map(|(_, (_, at))| at[axis] + 1).max();
-    let (Some(width), Some(height)) = (side(0), side(1)) else {
-        return Err(wrong(
-            "needs numbers about cells, with names `CHANNEL-X-Y`; none of those that are seen is one".into(),
-        ));
-    };
+    let cells: BTreeMap<_, u32> =
+        numbers.iter().zip(0..).filter_map(|(name, column)| Some((cell(name)?, column))).collect();
+    let mut channels: Vec<&str> = numbers.iter().filter_map(cell).map(|(channel, ..)| channel).collect();
+    let mut known = BTreeSet::new();
+    channels.retain(|channel| known.insert(*channel));
+    let last = cells.keys().map(|(_, x, y)| (*x, *y)).reduce(|(x, y), (a, b)| (x.max(a), y.max(b)));
+    let message = "needs numbers about cells, with names `CHANNEL-X-Y`; none of those that are seen is one";
+    let (right, bottom) = last.ok_or_else(|| wrong(message.into()))?;
+    let (width, height) = (usize::from(right) + 1, usize::from(bottom) + 1);
     let mut columns = Vec::new();
-    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+    for (y, x) in (0..=bottom).flat_map(|y| (0..=right).map(move |x| (y, x))) {
         for channel in &channels {
-            let found = cells.iter().find(|(_, (name, at))| name == channel && *at == [x, y]);
             let missing =
                 || wrong(format!("needs all cells of a rectangle of each channel; `{channel}-{x}-{y}` is not seen"));
-            columns.push(found.ok_or_else(missing)?.0);
+            columns.push(*cells.get(&(*channel, x, y)).ok_or_else(missing)?);
         }
     }
     Ok(([height, width, channels.len()], columns))

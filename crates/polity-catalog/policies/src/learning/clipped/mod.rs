@@ -187,7 +187,7 @@ impl<K: Kind> Learner for Clipped<K> {
                 return Pictures::open(source, &mut start, name, views, sizes, gain).map(Trunk::Pictures);
             }
             match experts {
-                Some(source) => Mixture::open(source, &mut start, name, sizes, gain).map(Trunk::Mixture),
+                Some(source) => Mixture::open(source, &mut start, name, sizes[1], gain).map(Trunk::Mixture),
                 None => Ok(Trunk::Plain(start.net(name, sizes, gain))),
             }
         };

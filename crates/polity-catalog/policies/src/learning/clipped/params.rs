@@ -24,7 +24,7 @@ params! {
         latent: Option<LatentSource> = None,
         /// A mixture of experts for several tasks, in place of networks whose layers all tasks share. Default: none.
         experts: Option<ExpertsSource> = None,
-        /// Convolutions of what is seen of cells. Default: none.
+        /// Convolutions over numbers about the cells of a grid. Default: none.
         convolution: Option<ConvolutionSource> = None,
         /// A symmetry of the world, under which the networks are then equivariant. Default: none.
         symmetry: Option<Symmetry> = None,

@@ -91,7 +91,7 @@ impl Mixture {
         source: &ExpertsSource,
         start: &mut Start,
         name: &str,
-        [_, outputs]: [usize; 2],
+        outputs: usize,
         gain: f64,
     ) -> Result<Self, Invalid> {
         Invalid::within(1..=64, "experts.count", source.count)?;

@@ -3,14 +3,11 @@
 use super::contrast::Pairs;
 use super::memory::{Lived, Recurrent, Sequences};
 use super::{Clipped, Kind};
-use crate::learning::{Decisions, Model, Now, clipped_gain, generalised_advantages, normalised};
+use crate::learning::{ClippedLoss, Decisions, Model, Now, generalised_advantages, normalised};
 use polity_nn::{Array, NotFinite, gradients};
 
 impl<K: Kind> Clipped<K> {
-    /// Learns from decisions. With A the advantage, R the return, p and p₀ the probabilities of a decision now and when it was taken, and
-    /// r = p / p₀, each minibatch moves the weights against the gradient of the mean of
-    ///
-    /// -min(r A, clip(r, 1 - ε, 1 + ε) A) + c₁ (V - R)² / 2 - c₂ entropy.
+    /// Learns from decisions: each minibatch moves the weights against the gradient of [`ClippedLoss`].
     ///
     /// With a teacher, the cross entropy between its probabilities and the network's is added, with a weight that decays (Schmitt and
     /// others, arXiv 1803.03835).
@@ -35,6 +32,8 @@ impl<K: Kind> Clipped<K> {
         let advantages = generalised_advantages(decisions, params.discount as f32, params.lambda as f32);
         let returns: Vec<f32> = advantages.iter().zip(&decisions.values).map(|(a, v)| a + v).collect();
         let left = if params.anneal { 1.0 - f64::from(now.round) / f64::from(now.rounds.max(1)) } else { 1.0 };
+        let clipped =
+            ClippedLoss { clip: params.clip, value_weight: params.value_weight, entropy_weight: params.entropy_weight };
         let taught = self.teacher.as_ref().zip(params.teacher.as_ref()).map(|(player, teacher)| {
             let mut taught = player.logs(&decisions.inputs, &decisions.masks);
             taught.data_mut().iter_mut().for_each(|log| *log = libm::expf(*log));
@@ -83,23 +82,11 @@ impl<K: Kind> Clipped<K> {
                     let latent = self.latent.as_ref().map(|latent| latent.of(tape, view));
                     let [logs, value] = self.heads(tape, [x, view, mask], shown, latent);
                     let log = tape.pick(logs, picked.iter().map(|i| decisions.choices[*i as usize]).collect());
-                    let gain = clipped_gain(tape, [log, old], advantage, params.clip);
-
-                    let error = tape.subtract(value, goal);
-                    let error = tape.square(error);
-
                     let p = tape.exp(logs);
                     let surprise = tape.multiply(p, logs);
-
+                    let found = clipped.on(tape, [log, old], advantage, [value, goal], (surprise, -1.0), batch.len());
+                    let [mut loss, policy_loss, value_loss, entropy] = found;
                     let n = batch.len() as f32;
-                    let sums = [(gain, -1.0), (error, 0.5), (surprise, -1.0)].map(|(of, by)| {
-                        let sum = tape.sum(of);
-                        tape.scale(sum, by / n)
-                    });
-                    let [policy_loss, value_loss, entropy] = sums;
-                    let value_part = tape.scale(value_loss, params.value_weight as f32);
-                    let entropy_part = tape.scale(entropy, -params.entropy_weight as f32);
-                    let mut loss = tape.add(policy_loss, value_part);
                     if let Some((taught, weight)) = &taught {
                         let taught = tape.input(taught.pick(picked));
                         let agreed = tape.multiply(taught, logs);
@@ -117,7 +104,7 @@ impl<K: Kind> Clipped<K> {
                         let told = tape.scale(told, 1.0 / n);
                         loss = tape.add(loss, told);
                     }
-                    [tape.add(loss, entropy_part), policy_loss, value_loss, entropy]
+                    [loss, policy_loss, value_loss, entropy]
                 })?;
                 for frozen in &self.frozen {
                     found.of[*frozen].data_mut().fill(0.0);
